@@ -1,0 +1,157 @@
+/* Tokenyard: routing kernels for Mixture-of-Experts layers. C ABI.
+ *
+ * Conventions
+ * - Every function returns a ty_status. On anything but TY_OK, ty_last_error() holds a sentence that
+ *   names the operation, the argument, what came, what was expected and what to do about it.
+ * - Pointers into a problem (inputs, outputs, workspace memory) live on the device that the call names:
+ *   host memory for TY_CPU, device memory for TY_CUDA and TY_HIP.
+ * - `stream` is the backend's own stream handle (cudaStream_t, hipStream_t) as void*; NULL is the default
+ *   stream. On TY_CPU it is ignored and the call returns when the work is done.
+ * - No function waits for the device, allocates device memory or reads a count back. All launches can be
+ *   captured in a graph and replayed with other routing.
+ * - Argument structs begin with `struct_size`: set it with their initialiser. Fields are only ever added
+ *   at the end; a struct from an older header is accepted, its missing fields taken as zero.
+ */
+#ifndef TOKENYARD_TOKENYARD_H_
+#define TOKENYARD_TOKENYARD_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define TY_API
+#else
+#define TY_API __attribute__((visibility("default")))
+#endif
+
+#define TY_VERSION_MAJOR 0
+#define TY_VERSION_MINOR 1
+#define TY_VERSION_PATCH 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ty_status {
+  TY_OK = 0,
+  TY_INVALID_ARGUMENT = 1,  /* a value that the contract does not allow */
+  TY_WORKSPACE_REQUIRED = 2, /* no workspace, or one that is too small or of another device */
+  TY_UNSUPPORTED = 3,       /* allowed by the contract, but not by this build or device */
+  TY_DEVICE_ERROR = 4,      /* the driver refused a launch or a call */
+  TY_OUT_OF_MEMORY = 5      /* host memory */
+} ty_status;
+
+typedef enum ty_backend { TY_CPU = 0, TY_CUDA = 1, TY_HIP = 2 } ty_backend;
+
+/* A device: backend and ordinal (the driver's numbering; 0 for TY_CPU). */
+typedef struct ty_device {
+  int32_t backend; /* ty_backend */
+  int32_t ordinal;
+} ty_device;
+
+typedef enum ty_dtype { TY_INT32 = 0, TY_INT64 = 1 } ty_dtype;
+
+/* "major.minor.patch" of the library that is running. */
+TY_API const char* ty_version(void);
+
+/* The calling thread's last error, "" if its last call succeeded. Valid until the thread's next call. */
+TY_API const char* ty_last_error(void);
+
+/* Number of usable devices of a backend: 1 for TY_CPU, 0 for a backend that this build does not have or
+ * for which no card answers (ty_last_error() then says which of the two). */
+TY_API int32_t ty_device_count(int32_t backend);
+
+/* Best device there is: CUDA, else HIP, else CPU. */
+TY_API ty_device ty_best_device(void);
+
+/* One line that describes a device ("NVIDIA H200, sm_90, 132 multiprocessors"), cut to `size` bytes. */
+TY_API ty_status ty_device_describe(ty_device device, char* text, size_t size);
+
+/* ------------------------------------------------------------------------------------------------
+ * Workspaces
+ *
+ * Some paths keep a few words of device state between launches. That memory is the caller's; a
+ * ty_workspace wraps it and is the proof that it was prepared. Launches that may overlap in time
+ * (two streams, a graph beside eager calls) need a workspace each.
+ */
+typedef struct ty_workspace ty_workspace;
+
+/* Prepares `bytes` of device memory at `memory` (aligned to 256 bytes) on `stream` and returns the handle
+ * that operations take. Enqueues one memset; must not be called while the stream is being captured.
+ * The memory must stay allocated until the handle is destroyed and every launch that uses it has ended. */
+TY_API ty_status ty_workspace_create(ty_device device, void* memory, size_t bytes, void* stream,
+                                     ty_workspace** workspace);
+
+/* Frees the handle (not the memory). NULL is allowed. */
+TY_API void ty_workspace_destroy(ty_workspace* workspace);
+
+/* ------------------------------------------------------------------------------------------------
+ * align: expert ids -> block-aligned, expert-sorted order
+ */
+
+/* How align runs. Every path writes the same bits; the choice matters for time alone. */
+typedef enum ty_align_path {
+  TY_ALIGN_AUTO = 0,
+  TY_ALIGN_EVERYWHERE = 1, /* one launch; every block computes everything it needs; no workspace */
+  TY_ALIGN_GRID = 2,       /* one cooperative launch; blocks exchange counts; needs a workspace */
+  TY_ALIGN_SPLIT = 3       /* two launches, no residency needed; needs a workspace */
+} ty_align_path;
+
+typedef struct ty_align_args {
+  uint32_t struct_size; /* sizeof(ty_align_args) */
+  int32_t ids_dtype;    /* ty_dtype of topk_ids */
+
+  /* Input. A pair is valid if 0 <= id < num_experts and, with a map, 0 <= expert_map[id] <
+   * num_local_experts. Any other id is dropped: -1 for padding tokens, but garbage is safe too. */
+  const void* topk_ids;      /* [num_tokens, top_k], row t at element t * row_stride */
+  int64_t num_tokens;        /* T >= 0 */
+  int64_t row_stride;        /* elements between rows, >= top_k; 0 means top_k */
+  int32_t top_k;             /* K >= 1 */
+  int32_t num_experts;       /* E, 1 to 4096: ids are global */
+  int32_t block_size;        /* B >= 1, any integer */
+  int32_t num_local_experts; /* with expert_map: local experts, 1 to 4096; ignored without */
+  const int32_t* expert_map; /* [num_experts] global id -> local id or -1; NULL: identity */
+
+  /* Output, every element written. "experts" below are local ones if there is a map. */
+  int64_t capacity;         /* slots in sorted_pair_ids; at least ty_align_min_capacity() */
+  int32_t* sorted_pair_ids; /* [capacity] flat pair indices t * K + k: experts ascending, pairs ascending
+                               within one; each expert's run padded to a multiple of B with T * K, which
+                               also fills the slots beyond num_padded */
+  int32_t* block_expert;    /* [ceil(capacity / B)] expert of each block, -1 beyond the last */
+  int32_t* num_padded;      /* [1] slots in use, a multiple of B */
+
+  /* Optional output, NULL if not wanted. */
+  int32_t* counts;      /* [experts] valid pairs of each expert */
+  int32_t* offsets;     /* [experts + 1] first slot of each expert; the last is num_padded */
+  int32_t* inverse;     /* [T, K] contiguous: the slot of each pair, -1 if dropped */
+  int32_t* block_rows;  /* [ceil(capacity / B)] valid pairs in each block, 0 beyond the last */
+  int32_t* num_dropped; /* [1] pairs that were not valid */
+
+  int32_t path; /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
+} ty_align_args;
+
+#define TY_ALIGN_ARGS_INIT {sizeof(ty_align_args)}
+
+/* Slots to allocate for sorted_pair_ids: min(pairs * B, pairs + E * (B - 1) rounded up to a multiple of B).
+ * Never less than any routing needs, a multiple of B. -1 if an argument is out of range or the result
+ * would not fit in int32. `experts` is the local count if there is a map. */
+TY_API int64_t ty_align_capacity(int64_t num_pairs, int32_t experts, int32_t block_size);
+
+/* The fewest slots that hold every routing: what the worst one needs, exactly. -1 as above. */
+TY_API int64_t ty_align_min_capacity(int64_t num_pairs, int32_t experts, int32_t block_size);
+
+/* Bytes of workspace memory that `args` needs on `device`; 0 if none. Depends on shapes, never on ids, and
+ * pointers in `args` may be NULL. */
+TY_API ty_status ty_align_workspace_size(ty_device device, const ty_align_args* args, size_t* bytes);
+
+/* Sorts. `workspace` may be NULL if ty_align_workspace_size() says 0. */
+TY_API ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* workspace, void* stream);
+
+/* Says in words which path `args` takes on `device`, and why. Cut to `size` bytes. */
+TY_API ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TOKENYARD_TOKENYARD_H_ */

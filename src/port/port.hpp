@@ -1,0 +1,76 @@
+// What a port is.
+//
+// A kernel is a struct: its fields are the launch arguments, its call operator the code of one thread.
+// The operator takes a port's `Thread`, and everything that a GPU offers comes through it:
+//
+//   template <int kThreads>
+//   struct Doubler {
+//     static constexpr int threads = kThreads;   // block size; a multiple of the warp's width
+//     static constexpr int cluster = 1;          // blocks in a cluster; > 1 only if Port::has_clusters
+//     static constexpr bool cooperative = false; // all blocks must be resident at once
+//     template <class Thread> struct Shared {    // one per block; uninitialised at the start
+//       typename Thread::template array<int32_t, kThreads> value;
+//     };
+//     const int32_t* in;
+//     int32_t* out;
+//     template <class Thread> TY_DEVICE void operator()(Thread& gpu) const {
+//       auto& shared = gpu.template shared<Shared<Thread>>();
+//       shared.value(gpu.thread()) = in[gpu.thread()];   // arrays are indexed with ()
+//       gpu.sync_block();
+//       out[gpu.thread()] = 2 * shared.value(gpu.threads() - 1 - gpu.thread());
+//     }
+//   };
+//
+// Thread, in every port (cuda.hpp, hip.hpp, host.hpp). `M` is Thread::lane_mask, as wide as the warp.
+//
+//   static constexpr int warp_size; using lane_mask = uint32_t or uint64_t;
+//   static constexpr bool has_clusters;
+//   template <class T, int N> array        N elements in shared memory; array(i) is the i-th
+//
+//   where am I    int thread(), threads(), block(), blocks(), lane(), warp(), warps()
+//                 int cluster_rank<Size>(), cluster<Size>()     block() % Size, block() / Size
+//                 M lanes_below()                               bits of the lanes before this one
+//   warp          T shfl(T, int lane)      T shfl_up(T, int delta)      T shfl_xor(T, int mask)
+//                 M ballot(bool)           bool any(bool)               M match(int32_t)
+//                 int32_t reduce_add(int32_t)                   sum over the warp, to all lanes
+//                 void sync_warp()                              orders shared memory among the lanes
+//                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
+//   block         void sync_block()
+//   cluster       void sync_cluster<Size>()                     orders shared memory among its blocks
+//                 S& remote<Size>(S& shared, int rank)          a neighbour's shared memory, to be read
+//                 (a block must not leave while a neighbour may still read: end with sync_cluster)
+//   grid          void sync_grid()                              cooperative launches only
+//   shared memory void add(T& cell, T)     void or_bits(T& cell, T)     no value returned, relaxed
+//                 T fetch_add(T& cell, T)
+//                 `T&` is whatever array(i) returns; T: int32_t, uint32_t, and for or_bits uint64_t too
+//   global memory T load(const T*)  void store(T*, T)           relaxed, device scope, 4 or 8 bytes
+//                 T load_acquire(const T*)  void store_release(T*, T)
+//                 T fetch_add(T* , T)                           relaxed, device scope
+//                 Vec4 load4(const int32_t*)  void store4(int32_t*, Vec4)    16 bytes, 16-byte aligned
+//                 Everything else reads and writes through plain pointers.
+//   waiting       void pause()             in the body of a loop that polls another block
+//   bits          int popcount(M)          int lowest(M)        index of the lowest set bit, M != 0
+//
+// Host side, in every port:
+//
+//   struct Port { using Thread; static Status launch(const Kernel&, int blocks, void* stream); ... }
+//
+// A port's `launch` checks what it is given (threads, clusters, residency) and returns an error of the
+// driver as a Status; see launch() in each port.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__CUDACC__) || defined(__HIP__)
+#define TY_DEVICE __device__ __forceinline__
+#else
+#define TY_DEVICE inline
+#endif
+
+namespace tokenyard::port {
+
+struct alignas(16) Vec4 {
+  int32_t x, y, z, w;
+};
+
+}  // namespace tokenyard::port

@@ -1,0 +1,206 @@
+// The C ABI: checks, looks the device up, calls the backend's row. No other file has extern "C" functions.
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "align/contract.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/text.hpp"
+#include "tokenyard/tokenyard.h"
+
+struct ty_workspace {
+  ty_device device;
+  tokenyard::Workspace memory;
+};
+
+namespace tokenyard {
+namespace {
+
+constexpr size_t kWorkspaceAlignment = 256;
+
+thread_local std::string last_error;
+
+// Runs `call`, keeps its message for ty_last_error(), and lets no exception out of the ABI.
+template <class Call>
+ty_status guarded(Call&& call) {
+  try {
+    Status status = call();
+    last_error = status.message();
+    return status.code();
+  } catch (const std::bad_alloc&) {
+    last_error.clear();  // nothing may allocate now
+    return TY_OUT_OF_MEMORY;
+  } catch (const std::exception& error) {
+    last_error = error.what();
+    return TY_DEVICE_ERROR;
+  }
+}
+
+Status copy_text(const char* operation, const std::string& from, char* to, size_t size) {
+  if (to == nullptr || size == 0) {
+    return {TY_INVALID_ARGUMENT, text(operation, ": text is ", static_cast<const void*>(to), " of ", size,
+                                      " bytes, expected room for at least one: pass a buffer")};
+  }
+  to[from.copy(to, size - 1)] = '\0';
+  return {};
+}
+
+struct AlignCall {
+  align::Problem problem;
+  const Backend* backend;
+  const DeviceProperties* device;
+};
+
+Status prepare(ty_device device, const ty_align_args* args, align::Pointers pointers, AlignCall& call) {
+  TY_RETURN_IF_ERROR(align::check(args, pointers, call.problem));
+  return find_device(device, &call.backend, &call.device);
+}
+
+Status check_workspace(const char* operation, ty_device device, const ty_workspace* given, size_t needed,
+                       Workspace& out) {
+  if (needed == 0) return {};
+  if (given == nullptr) {
+    return {TY_WORKSPACE_REQUIRED,
+            text(operation, ": workspace is NULL, expected one of at least ", needed,
+                 " bytes: ask ty_align_workspace_size() and prepare the memory with ty_workspace_create()")};
+  }
+  if (given->device.backend != device.backend || given->device.ordinal != device.ordinal) {
+    return {TY_WORKSPACE_REQUIRED,
+            text(operation, ": workspace was prepared for device ", given->device.backend, ":",
+                 given->device.ordinal, ", expected ", device.backend, ":", device.ordinal,
+                 ": prepare one on the device that runs the call")};
+  }
+  if (given->memory.bytes < needed) {
+    return {TY_WORKSPACE_REQUIRED, text(operation, ": workspace has ", given->memory.bytes,
+                                        " bytes, expected at least ", needed,
+                                        ": ask the size query with the largest shapes that you run")};
+  }
+  out = given->memory;
+  return {};
+}
+
+Status create_workspace(ty_device device, void* memory, size_t bytes, void* stream, ty_workspace** workspace) {
+  const char* operation = "workspace_create";
+  if (workspace == nullptr) {
+    return {TY_INVALID_ARGUMENT, text(operation, ": workspace is NULL, expected where to put the handle")};
+  }
+  *workspace = nullptr;
+  if (memory == nullptr || reinterpret_cast<uintptr_t>(memory) % kWorkspaceAlignment != 0) {
+    return {TY_INVALID_ARGUMENT,
+            text(operation, ": memory is ", memory, ", expected device memory aligned to ",
+                 kWorkspaceAlignment, " bytes: what the device's allocator returns is")};
+  }
+  if (bytes == 0) {
+    return {TY_INVALID_ARGUMENT, text(operation, ": bytes is 0, expected at least 1: where the size query "
+                                                 "says 0, pass NULL to the operation")};
+  }
+  const Backend* backend = nullptr;
+  const DeviceProperties* properties = nullptr;
+  TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
+  bool capturing = false;
+  TY_RETURN_IF_ERROR(backend->runtime->is_capturing(stream, capturing));
+  if (capturing) {
+    return {TY_INVALID_ARGUMENT, text(operation, ": stream is being captured, expected one that is not: a "
+                                                 "replay would wipe the state; prepare before the capture")};
+  }
+  TY_RETURN_IF_ERROR(backend->runtime->fill(memory, 0, bytes, stream));
+  *workspace = new ty_workspace{device, {memory, bytes}};
+  return {};
+}
+
+}  // namespace
+}  // namespace tokenyard
+
+using namespace tokenyard;
+
+extern "C" {
+
+#define TY_STRINGIFY_(x) #x
+#define TY_STRINGIFY(x) TY_STRINGIFY_(x)
+
+const char* ty_version(void) {
+  return TY_STRINGIFY(TY_VERSION_MAJOR) "." TY_STRINGIFY(TY_VERSION_MINOR) "." TY_STRINGIFY(TY_VERSION_PATCH);
+}
+
+const char* ty_last_error(void) { return last_error.c_str(); }
+
+int32_t ty_device_count(int32_t backend) {
+  int32_t count = 0;
+  guarded([&]() -> Status {
+    const Backend* found = nullptr;
+    const DeviceProperties* properties = nullptr;
+    TY_RETURN_IF_ERROR(find_device({backend, 0}, &found, &properties));
+    count = found->runtime->device_count();
+    return {};
+  });
+  return count;
+}
+
+ty_device ty_best_device(void) {
+  for (int32_t backend : {TY_CUDA, TY_HIP}) {
+    if (ty_device_count(backend) > 0) return {backend, 0};
+  }
+  last_error.clear();
+  return {TY_CPU, 0};
+}
+
+ty_status ty_device_describe(ty_device device, char* out, size_t size) {
+  return guarded([&]() -> Status {
+    const Backend* backend = nullptr;
+    const DeviceProperties* properties = nullptr;
+    TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
+    return copy_text("device_describe",
+                     text(properties->name, ", ", properties->arch, ", ", properties->multiprocessors,
+                          device.backend == TY_CPU ? " cores" : " multiprocessors"),
+                     out, size);
+  });
+}
+
+ty_status ty_workspace_create(ty_device device, void* memory, size_t bytes, void* stream,
+                              ty_workspace** workspace) {
+  return guarded([&] { return create_workspace(device, memory, bytes, stream, workspace); });
+}
+
+void ty_workspace_destroy(ty_workspace* workspace) { delete workspace; }
+
+int64_t ty_align_capacity(int64_t num_pairs, int32_t experts, int32_t block_size) {
+  return align::capacity(num_pairs, experts, block_size);
+}
+
+int64_t ty_align_min_capacity(int64_t num_pairs, int32_t experts, int32_t block_size) {
+  return align::min_capacity(num_pairs, experts, block_size);
+}
+
+ty_status ty_align_workspace_size(ty_device device, const ty_align_args* args, size_t* bytes) {
+  return guarded([&]() -> Status {
+    if (bytes == nullptr) return {TY_INVALID_ARGUMENT, "align_workspace_size: bytes is NULL, expected where "
+                                                       "to put the size"};
+    AlignCall call;
+    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
+    *bytes = call.backend->align.workspace_size(*call.device, call.problem);
+    return {};
+  });
+}
+
+ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* workspace, void* stream) {
+  return guarded([&]() -> Status {
+    AlignCall call;
+    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kRequired, call));
+    Workspace memory;
+    const size_t needed = call.backend->align.workspace_size(*call.device, call.problem);
+    TY_RETURN_IF_ERROR(check_workspace("align", device, workspace, needed, memory));
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
+    return call.backend->align.run(*call.device, call.problem, memory, stream);
+  });
+}
+
+ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* out, size_t size) {
+  return guarded([&]() -> Status {
+    AlignCall call;
+    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
+    return copy_text("align_explain", call.backend->align.explain(*call.device, call.problem), out, size);
+  });
+}
+
+}  // extern "C"
