@@ -37,8 +37,9 @@
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
 //   cluster       void sync_cluster<Size>()                     orders shared memory among its blocks
+//                 void arrive_cluster<Size>(), wait_cluster<Size>()   its two halves; Size 1: nothing
 //                 S& remote<Size>(S& shared, int rank)          a neighbour's shared memory, to be read
-//                 (a block must not leave while a neighbour may still read: end with sync_cluster)
+//                 (a block must not leave while a neighbour may still read: a cluster barrier after it)
 //   grid          void sync_grid()                              cooperative launches only
 //   shared memory void add(T& cell, T)     void or_bits(T& cell, T)     no value returned, relaxed
 //                 T fetch_add(T& cell, T)

@@ -1,0 +1,272 @@
+// The CUDA port: see port.hpp for what each operation promises.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <mutex>
+#include <set>
+
+#include "port/port.hpp"
+#include "runtime/status.hpp"
+#include "runtime/text.hpp"
+
+namespace tokenyard::port::cuda {
+
+template <class T, int N>
+struct SharedArray {
+  T elements[N];
+  __device__ __forceinline__ T& operator()(int i) { return elements[i]; }
+  __device__ __forceinline__ const T& operator()(int i) const { return elements[i]; }
+};
+
+class Thread {
+ public:
+  static constexpr int warp_size = 32;
+  using lane_mask = uint32_t;
+  static constexpr bool has_clusters = true;
+  template <class T, int N>
+  using array = SharedArray<T, N>;
+
+  template <class S>
+  TY_DEVICE S& shared() {
+    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+    return *reinterpret_cast<S*>(dynamic_shared_memory);
+  }
+
+  TY_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
+  TY_DEVICE int threads() const { return static_cast<int>(blockDim.x); }
+  TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
+  TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
+  TY_DEVICE int lane() const { return thread() % warp_size; }
+  TY_DEVICE int warp() const { return thread() / warp_size; }
+  TY_DEVICE int warps() const { return threads() / warp_size; }
+  template <int Size>
+  TY_DEVICE int cluster_rank() const {
+    return block() % Size;
+  }
+  template <int Size>
+  TY_DEVICE int cluster() const {
+    return block() / Size;
+  }
+  TY_DEVICE lane_mask lanes_below() const { return (lane_mask{1} << lane()) - 1; }
+
+  template <class T>
+  TY_DEVICE T shfl(T value, int lane) {
+    return __shfl_sync(kAll, value, lane);
+  }
+  template <class T>
+  TY_DEVICE T shfl_up(T value, int delta) {
+    return __shfl_up_sync(kAll, value, delta);
+  }
+  template <class T>
+  TY_DEVICE T shfl_xor(T value, int mask) {
+    return __shfl_xor_sync(kAll, value, mask);
+  }
+  TY_DEVICE lane_mask ballot(bool predicate) { return __ballot_sync(kAll, predicate); }
+  TY_DEVICE bool any(bool predicate) { return __any_sync(kAll, predicate); }
+  TY_DEVICE lane_mask match(int32_t value) { return __match_any_sync(kAll, value); }
+  TY_DEVICE int32_t reduce_add(int32_t value) { return __reduce_add_sync(kAll, value); }
+  TY_DEVICE void sync_warp() { __syncwarp(); }
+
+  TY_DEVICE void sync_block() { __syncthreads(); }
+
+  template <int Size>
+  TY_DEVICE void arrive_cluster() {
+    if constexpr (Size > 1) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  }
+  template <int Size>
+  TY_DEVICE void wait_cluster() {
+    if constexpr (Size > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  }
+  template <int Size>
+  TY_DEVICE void sync_cluster() {
+    arrive_cluster<Size>();
+    wait_cluster<Size>();
+  }
+  template <int Size, class S>
+  TY_DEVICE S& remote(S& shared, int rank) {
+    uint64_t address;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(reinterpret_cast<uint64_t>(&shared)), "r"(rank));
+    return *reinterpret_cast<S*>(address);
+  }
+
+  // One counter per launch would need a workspace; the runtime's own barrier keeps it for cooperative grids.
+  TY_DEVICE void sync_grid();
+
+  template <class T>
+  TY_DEVICE void add(T& cell, T value) {
+    atomicAdd(&cell, value);
+  }
+  TY_DEVICE void or_bits(uint32_t& cell, uint32_t bits) { atomicOr(&cell, bits); }
+  TY_DEVICE void or_bits(uint64_t& cell, uint64_t bits) {
+    atomicOr(reinterpret_cast<unsigned long long*>(&cell), static_cast<unsigned long long>(bits));
+  }
+  template <class T>
+  TY_DEVICE T fetch_add(T& cell, T value) {
+    return atomicAdd(&cell, value);
+  }
+
+  template <class T>
+  TY_DEVICE T load(const T* address) {
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    } else {
+      asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    }
+    return value;
+  }
+  template <class T>
+  TY_DEVICE void store(T* address, T value) {
+    if constexpr (sizeof(T) == 8) {
+      asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+    } else {
+      asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+    }
+  }
+  template <class T>
+  TY_DEVICE T load_acquire(const T* address) {
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    } else {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    }
+    return value;
+  }
+  template <class T>
+  TY_DEVICE void store_release(T* address, T value) {
+    if constexpr (sizeof(T) == 8) {
+      asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+    } else {
+      asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+    }
+  }
+  template <class T>
+  TY_DEVICE T fetch_add(T* address, T value) {
+    return atomicAdd(address, value);
+  }
+  TY_DEVICE Vec4 load4(const int32_t* address) {
+    const int4 v = *reinterpret_cast<const int4*>(address);
+    return {v.x, v.y, v.z, v.w};
+  }
+  TY_DEVICE void store4(int32_t* address, Vec4 v) {
+    *reinterpret_cast<int4*>(address) = make_int4(v.x, v.y, v.z, v.w);
+  }
+
+  TY_DEVICE void pause() {}  // polling through L2 is slow enough
+
+  TY_DEVICE int popcount(lane_mask mask) { return __popc(mask); }
+  TY_DEVICE int lowest(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
+
+ private:
+  static constexpr unsigned kAll = 0xffffffffu;
+};
+
+}  // namespace tokenyard::port::cuda
+
+#include <cooperative_groups.h>
+
+namespace tokenyard::port::cuda {
+
+TY_DEVICE void Thread::sync_grid() { cooperative_groups::this_grid().sync(); }
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads) run(const __grid_constant__ Kernel kernel) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  Thread thread;
+  kernel(thread);
+#else
+  if constexpr (Kernel::cluster > 1) {
+    __trap();  // never launched: the device has no clusters
+  } else {
+    Thread thread;
+    kernel(thread);
+  }
+#endif
+}
+
+inline Status to_status(cudaError_t error, const char* operation) {
+  if (error == cudaSuccess) return {};
+  return {TY_DEVICE_ERROR, text(operation, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")")};
+}
+
+struct Port {
+  using Thread = cuda::Thread;
+  static constexpr bool has_clusters = true;
+
+  // More than 48 KiB of shared memory, once per kernel and device.
+  template <class Kernel>
+  static Status allow_shared_memory(size_t bytes) {
+    static std::mutex mutex;
+    static std::set<int> done;
+    int device = 0;
+    TY_RETURN_IF_ERROR(to_status(cudaGetDevice(&device), "cudaGetDevice"));
+    const std::lock_guard lock(mutex);
+    if (done.contains(device)) return {};
+    TY_RETURN_IF_ERROR(to_status(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                      static_cast<int>(bytes)),
+                                 "cudaFuncSetAttribute"));
+    done.insert(device);
+    return {};
+  }
+
+  template <class Kernel>
+  static Status launch(const Kernel& kernel, int blocks, void* stream) {
+    constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
+    if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(Kernel::threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = static_cast<cudaStream_t>(stream);
+    config.attrs = attributes;
+    if constexpr (Kernel::cooperative) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
+      attributes[config.numAttrs++].val.cooperative = 1;
+    }
+    if constexpr (Kernel::cluster > 1) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+      attributes[config.numAttrs].val.clusterDim.x = Kernel::cluster;
+      attributes[config.numAttrs].val.clusterDim.y = 1;
+      attributes[config.numAttrs++].val.clusterDim.z = 1;
+    }
+    const cudaError_t error = cudaLaunchKernelEx(&config, run<Kernel>, kernel);
+    if (error != cudaSuccess) cudaGetLastError();  // do not leave it for the caller's next check
+    return to_status(error, "cudaLaunchKernelEx");
+  }
+
+  // Blocks of the kernel that the current device can hold at once; 0 if its clusters do not fit at all.
+  template <class Kernel>
+  static Status resident_blocks(int multiprocessors, int& blocks) {
+    constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
+    if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
+    if constexpr (Kernel::cluster > 1) {
+      cudaLaunchAttribute attribute;
+      attribute.id = cudaLaunchAttributeClusterDimension;
+      attribute.val.clusterDim.x = Kernel::cluster;
+      attribute.val.clusterDim.y = 1;
+      attribute.val.clusterDim.z = 1;
+      cudaLaunchConfig_t config{};
+      config.gridDim = dim3(Kernel::cluster);
+      config.blockDim = dim3(Kernel::threads);
+      config.dynamicSmemBytes = shared_bytes;
+      config.attrs = &attribute;
+      config.numAttrs = 1;
+      int clusters = 0;
+      TY_RETURN_IF_ERROR(to_status(cudaOccupancyMaxActiveClusters(&clusters, run<Kernel>, &config),
+                                   "cudaOccupancyMaxActiveClusters"));
+      blocks = clusters * Kernel::cluster;
+    } else {
+      int per_multiprocessor = 0;
+      TY_RETURN_IF_ERROR(to_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                       &per_multiprocessor, run<Kernel>, Kernel::threads, shared_bytes),
+                                   "cudaOccupancyMaxActiveBlocksPerMultiprocessor"));
+      blocks = per_multiprocessor * multiprocessors;
+    }
+    return {};
+  }
+};
+
+}  // namespace tokenyard::port::cuda
