@@ -130,7 +130,9 @@ typedef struct ty_align_args {
   int32_t path; /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
 } ty_align_args;
 
-#define TY_ALIGN_ARGS_INIT {sizeof(ty_align_args)}
+/* Every field, so that neither C nor C++ warns about those left out. */
+#define TY_ALIGN_ARGS_INIT \
+  {sizeof(ty_align_args), TY_INT32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TY_ALIGN_AUTO}
 
 /* Slots to allocate for sorted_pair_ids: min(pairs * B, pairs + E * (B - 1) rounded up to a multiple of B).
  * Never less than any routing needs, a multiple of B. -1 if an argument is out of range or the result

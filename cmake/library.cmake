@@ -1,0 +1,46 @@
+# tokenyard       the public library, shared or static by BUILD_SHARED_LIBS; its interface is the C ABI
+# tokenyard_core  the same objects and the sequential reference, with src/ on the include path: what the
+#                 tools and tests of this repository link
+
+find_package(Threads REQUIRED)
+
+add_library(tokenyard_objects OBJECT
+  src/align/contract.cpp
+  src/runtime/api.cpp
+  src/runtime/backend.cpp)
+foreach(source IN ITEMS src/align/cpu.cpp src/align/backend_cpu.cpp src/port/cpu_runtime.cpp)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${source})
+    target_sources(tokenyard_objects PRIVATE ${source})
+  endif()
+endforeach()
+target_include_directories(tokenyard_objects PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(tokenyard_objects PUBLIC Threads::Threads)
+if(TOKENYARD_CUDA)
+  include(cmake/cuda.cmake)
+endif()
+if(TOKENYARD_HIP)
+  include(cmake/hip.cmake)
+endif()
+
+add_library(tokenyard $<TARGET_OBJECTS:tokenyard_objects>)
+add_library(tokenyard::tokenyard ALIAS tokenyard)
+target_include_directories(tokenyard INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                               $<INSTALL_INTERFACE:include>)
+target_link_libraries(tokenyard PRIVATE Threads::Threads ${TOKENYARD_DRIVER_LIBRARIES})
+set_target_properties(tokenyard PROPERTIES
+  LINKER_LANGUAGE CXX
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR})
+# Hidden visibility leaves the templates of the standard library and static dependencies visible; this does not.
+target_link_options(tokenyard PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+
+if(TOKENYARD_BUILD_TOOLS OR TOKENYARD_BUILD_TESTS)
+  add_library(tokenyard_core STATIC)
+  foreach(source IN ITEMS src/align/reference.cpp)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${source})
+      target_sources(tokenyard_core PRIVATE ${source})
+    endif()
+  endforeach()
+  target_link_libraries(tokenyard_core PUBLIC tokenyard_objects ${TOKENYARD_DRIVER_LIBRARIES})
+endif()

@@ -1,0 +1,50 @@
+# Options. Whatever is set here holds for this directory and those below: a project that takes Tokenyard in
+# with add_subdirectory() or FetchContent keeps its own flags.
+
+# nvcc is often installed without being on PATH.
+find_program(TOKENYARD_NVCC nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler")
+mark_as_advanced(TOKENYARD_NVCC)
+if((TOKENYARD_NVCC OR CMAKE_CUDA_COMPILER) AND EXISTS ${PROJECT_SOURCE_DIR}/src/align/backend_cuda.cu)
+  set(cuda_found ON)
+else()
+  set(cuda_found OFF)
+endif()
+
+option(TOKENYARD_CUDA "Build the CUDA backend" ${cuda_found})
+option(TOKENYARD_HIP "Build the HIP backend" OFF)
+option(TOKENYARD_BUILD_TOOLS "Build the tokenyard command and the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(TOKENYARD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+set(TOKENYARD_SANITIZE "" CACHE STRING "Sanitizers: address (with undefined), thread, or none")
+set_property(CACHE TOKENYARD_SANITIZE PROPERTY STRINGS "" address thread)
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra>"
+                      "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+
+if(TOKENYARD_SANITIZE STREQUAL "address")
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(TOKENYARD_SANITIZE STREQUAL "thread")
+  set(sanitize -fsanitize=thread)
+elseif(NOT TOKENYARD_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "TOKENYARD_SANITIZE is \"${TOKENYARD_SANITIZE}\", expected \"\", address or thread")
+endif()
+if(TOKENYARD_SANITIZE)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${sanitize};-fno-omit-frame-pointer>")
+  add_link_options(${sanitize})
+endif()
