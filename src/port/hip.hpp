@@ -1,0 +1,198 @@
+// The HIP port for cards with waves of 64 lanes (gfx9): see port.hpp for what each operation promises.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include "port/port.hpp"
+#include "runtime/status.hpp"
+#include "runtime/text.hpp"
+
+namespace tokenyard::port::hip {
+
+template <class T, int N>
+struct SharedArray {
+  T elements[N];
+  TY_DEVICE T& operator()(int i) { return elements[i]; }
+  TY_DEVICE const T& operator()(int i) const { return elements[i]; }
+};
+
+class Thread {
+ public:
+  static constexpr int warp_size = 64;
+  using lane_mask = uint64_t;
+  static constexpr bool has_clusters = false;
+  template <class T, int N>
+  using array = SharedArray<T, N>;
+
+  template <class S>
+  TY_DEVICE S& shared() {
+    __shared__ S storage;
+    return storage;
+  }
+
+  TY_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
+  TY_DEVICE int threads() const { return static_cast<int>(blockDim.x); }
+  TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
+  TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
+  TY_DEVICE int lane() const { return thread() % warp_size; }
+  TY_DEVICE int warp() const { return thread() / warp_size; }
+  TY_DEVICE int warps() const { return threads() / warp_size; }
+  TY_DEVICE lane_mask lanes_below() const { return (lane_mask{1} << lane()) - 1; }
+
+  template <class T>
+  TY_DEVICE T shfl(T value, int lane) {
+    struct Words {
+      int word[sizeof(T) / sizeof(int)];
+    };
+    Words words = __builtin_bit_cast(Words, value);
+    for (int& word : words.word) word = __builtin_amdgcn_ds_bpermute(lane * 4, word);
+    return __builtin_bit_cast(T, words);
+  }
+  template <class T>
+  TY_DEVICE T shfl_up(T value, int delta) {
+    return shfl(value, lane() < delta ? lane() : lane() - delta);
+  }
+  template <class T>
+  TY_DEVICE T shfl_xor(T value, int mask) {
+    return shfl(value, lane() ^ mask);
+  }
+  TY_DEVICE lane_mask ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
+  TY_DEVICE bool any(bool predicate) { return ballot(predicate) != 0; }
+  // There is no instruction for it: lanes match that agree in each bit.
+  TY_DEVICE lane_mask match(int32_t value) {
+    lane_mask agree = ~lane_mask{0};
+#pragma unroll
+    for (int bit = 0; bit < 32; ++bit) {
+      const bool set = (value >> bit & 1) != 0;
+      const lane_mask lanes = ballot(set);
+      agree &= set ? lanes : ~lanes;
+    }
+    return agree;
+  }
+  TY_DEVICE int32_t reduce_add(int32_t value) {
+    for (int mask = 1; mask < warp_size; mask *= 2) value += shfl_xor(value, mask);
+    return value;
+  }
+  // The lanes of a wave run in step: only the compiler must not move accesses across.
+  TY_DEVICE void sync_warp() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+  }
+
+  TY_DEVICE void sync_block() { __syncthreads(); }
+
+  // A cluster is one block here.
+  template <int Size>
+  TY_DEVICE int cluster_rank() const {
+    return 0;
+  }
+  template <int Size>
+  TY_DEVICE int cluster() const {
+    return block();
+  }
+  template <int Size>
+  TY_DEVICE void arrive_cluster() {}
+  template <int Size>
+  TY_DEVICE void wait_cluster() {}
+  template <int Size>
+  TY_DEVICE void sync_cluster() {}
+  template <int Size, class S>
+  TY_DEVICE S& remote(S& shared, int) {
+    return shared;
+  }
+
+  // What cooperative_groups calls; its header does not compile with every clang.
+  TY_DEVICE void sync_grid() { __ockl_grid_sync(); }
+
+  template <class T>
+  TY_DEVICE void add(T& cell, T value) {
+    fetch_add(cell, value);
+  }
+  template <class T>
+  TY_DEVICE void or_bits(T& cell, T bits) {
+    __hip_atomic_fetch_or(&cell, bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  }
+  template <class T>
+  TY_DEVICE T fetch_add(T& cell, T value) {
+    return __hip_atomic_fetch_add(&cell, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  }
+
+  template <class T>
+  TY_DEVICE T load(const T* address) {
+    return __hip_atomic_load(address, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  template <class T>
+  TY_DEVICE void store(T* address, T value) {
+    __hip_atomic_store(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  template <class T>
+  TY_DEVICE T load_acquire(const T* address) {
+    return __hip_atomic_load(address, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  template <class T>
+  TY_DEVICE void store_release(T* address, T value) {
+    __hip_atomic_store(address, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  template <class T>
+  TY_DEVICE T fetch_add(T* address, T value) {
+    return __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  TY_DEVICE Vec4 load4(const int32_t* address) { return *reinterpret_cast<const Vec4*>(address); }
+  TY_DEVICE void store4(int32_t* address, Vec4 value) { *reinterpret_cast<Vec4*>(address) = value; }
+
+  TY_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
+
+  TY_DEVICE int popcount(lane_mask mask) { return __builtin_popcountll(mask); }
+  TY_DEVICE int lowest(lane_mask mask) { return __builtin_ctzll(mask); }
+};
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads) run(const Kernel kernel) {
+  Thread thread;
+  kernel(thread);
+}
+
+inline Status to_status(hipError_t error, const char* operation) {
+  if (error == hipSuccess) return {};
+  return {TY_DEVICE_ERROR,
+          text(operation, ": ", hipGetErrorString(error), " (", hipGetErrorName(error), ")")};
+}
+
+struct Port {
+  using Thread = hip::Thread;
+  static constexpr bool has_clusters = false;
+
+  template <class Kernel>
+  static Status launch(const Kernel& kernel, int blocks, void* stream) {
+    static_assert(Kernel::threads % Thread::warp_size == 0 && Kernel::threads <= 1024);
+    static_assert(Kernel::cluster == 1, "no cluster on this vendor's cards");
+    const void* const function = reinterpret_cast<const void*>(run<Kernel>);
+    void* arguments[] = {const_cast<Kernel*>(&kernel)};
+    const dim3 grid(static_cast<unsigned>(blocks));
+    const dim3 block(Kernel::threads);
+    hipError_t error;
+    if constexpr (Kernel::cooperative) {
+      error =
+          hipLaunchCooperativeKernel(function, grid, block, arguments, 0, static_cast<hipStream_t>(stream));
+    } else {
+      error = hipLaunchKernel(function, grid, block, arguments, 0, static_cast<hipStream_t>(stream));
+    }
+    if (error != hipSuccess) (void)hipGetLastError();  // do not leave it for the caller's next check
+    return to_status(error, "launch");
+  }
+
+  // Blocks of the kernel that the current device can hold at once.
+  template <class Kernel>
+  static Status resident_blocks(int multiprocessors, int& blocks) {
+    int per_multiprocessor = 0;
+    TY_RETURN_IF_ERROR(
+        to_status(hipOccupancyMaxActiveBlocksPerMultiprocessor(
+                      &per_multiprocessor, reinterpret_cast<const void*>(run<Kernel>), Kernel::threads, 0),
+                  "hipOccupancyMaxActiveBlocksPerMultiprocessor"));
+    blocks = per_multiprocessor * multiprocessors;
+    return {};
+  }
+};
+
+}  // namespace tokenyard::port::hip
