@@ -34,11 +34,11 @@ extern "C" {
 
 typedef enum ty_status {
   TY_OK = 0,
-  TY_INVALID_ARGUMENT = 1,  /* a value that the contract does not allow */
+  TY_INVALID_ARGUMENT = 1,   /* a value that the contract does not allow */
   TY_WORKSPACE_REQUIRED = 2, /* no workspace, or one that is too small or of another device */
-  TY_UNSUPPORTED = 3,       /* allowed by the contract, but not by this build or device */
-  TY_DEVICE_ERROR = 4,      /* the driver refused a launch or a call */
-  TY_OUT_OF_MEMORY = 5      /* host memory */
+  TY_UNSUPPORTED = 3,        /* allowed by the contract, but not by this build or device */
+  TY_DEVICE_ERROR = 4,       /* the driver refused a launch or a call */
+  TY_OUT_OF_MEMORY = 5       /* host memory */
 } ty_status;
 
 typedef enum ty_backend { TY_CPU = 0, TY_CUDA = 1, TY_HIP = 2 } ty_backend;

@@ -1,0 +1,34 @@
+#!/bin/bash
+# Compiles a HIP source for one architecture and checks what each kernel needs of the card:
+#   resources.sh ARCHITECTURE SOURCE
+# Environment: CLANG, READELF, ROCM (a tree with include/ and amdgcn/bitcode/), ROOT (of this repository).
+set -euo pipefail
+architecture=$1 source=$2
+object=$(mktemp --suffix=.o)
+trap 'rm -f "$object"' EXIT
+
+"$CLANG" -x hip -std=c++20 -O3 -Wall -Wextra -Werror -I"$ROOT/src" -I"$ROOT/include" \
+  -isystem "$("$CLANG" -print-resource-dir)" --rocm-path="$ROCM" \
+  --offload-device-only --no-gpu-bundle-output -mcode-object-version=5 --offload-arch="$architecture" \
+  "$source" -o "$object"
+
+# The notes list each kernel's properties in alphabetical order: wavefront_size ends one.
+"$READELF" --notes "$object" | c++filt | awk -v architecture="$architecture" '
+  BEGIN { printf "%-7s %5s %5s %6s %6s  kernel\n", "card", "VGPRs", "SGPRs", "LDS", "spills" }
+  $1 == ".name:" && /run</ { sub(/^ *\.name: */, ""); name = $0 }
+  $1 ~ /^\.(vgpr_count|sgpr_count|vgpr_spill_count|sgpr_spill_count|(group|private)_segment_fixed_size):$/ {
+    value[substr($1, 2, length($1) - 2)] = $2
+  }
+  $1 == ".wavefront_size:" {
+    spills = value["vgpr_spill_count"] + value["sgpr_spill_count"] + value["private_segment_fixed_size"]
+    lds = value["group_segment_fixed_size"]
+    bad = spills > 0 || value["vgpr_count"] > 64 || lds > 32768
+    printf "%-7s %5d %5d %6d %6d  %s%s\n", architecture, value["vgpr_count"], value["sgpr_count"], lds, spills,
+           name, bad ? "  <- expected no spills, at most 64 VGPRs and 32768 bytes of LDS" : ""
+    kernels++
+    failures += bad
+  }
+  END {
+    printf "%d kernels, %d over the limits\n", kernels, failures
+    exit kernels == 0 || failures > 0
+  }'
