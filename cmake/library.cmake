@@ -8,12 +8,15 @@ add_library(tokenyard_objects OBJECT
   src/align/contract.cpp
   src/runtime/api.cpp
   src/runtime/backend.cpp)
-foreach(source IN ITEMS src/align/cpu.cpp src/align/backend_cpu.cpp src/port/cpu_runtime.cpp)
+foreach(source IN ITEMS src/align/plan.cpp src/align/cpu.cpp src/align/backend_cpu.cpp src/port/cpu_runtime.cpp)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${source})
     target_sources(tokenyard_objects PRIVATE ${source})
   endif()
 endforeach()
-target_include_directories(tokenyard_objects PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(tokenyard_objects PUBLIC
+  ${PROJECT_SOURCE_DIR}           # tuning/
+  ${PROJECT_SOURCE_DIR}/src
+  ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tokenyard_objects PUBLIC Threads::Threads)
 if(TOKENYARD_CUDA)
   include(cmake/cuda.cmake)

@@ -4,7 +4,7 @@
 # nvcc is often installed without being on PATH.
 find_program(TOKENYARD_NVCC nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler")
 mark_as_advanced(TOKENYARD_NVCC)
-if((TOKENYARD_NVCC OR CMAKE_CUDA_COMPILER) AND EXISTS ${PROJECT_SOURCE_DIR}/src/align/backend_cuda.cu)
+if((TOKENYARD_NVCC OR CMAKE_CUDA_COMPILER) AND EXISTS ${PROJECT_SOURCE_DIR}/src/port/cuda_runtime.cu)
   set(cuda_found ON)
 else()
   set(cuda_found OFF)

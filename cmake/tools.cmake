@@ -6,6 +6,7 @@ if(Boost_CONTEXT_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/src/port/simt/CMakeLists
   add_subdirectory(src/port/simt)
   add_library(tokenyard_simt STATIC src/align/backend_simt.cpp)
   target_link_libraries(tokenyard_simt PUBLIC tokenyard_core tokenyard_simt_executor)
+  target_compile_definitions(tokenyard_simt INTERFACE TOKENYARD_SIMT)
 endif()
 
 foreach(folder IN ITEMS bench/harness cli)
