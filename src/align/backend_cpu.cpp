@@ -1,0 +1,32 @@
+// The CPU's row in the table of backends.
+#include <string>
+
+#include "align/cpu.hpp"
+#include "port/cpu_runtime.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/text.hpp"
+
+namespace tokenyard {
+namespace {
+
+size_t align_workspace_size(const DeviceProperties&, const align::Problem&) { return 0; }
+
+Status run_align(const DeviceProperties& cpu, const align::Problem& problem, Workspace, Stream) {
+  align::sort_on_cpu(problem, align::cpu_threads(problem, cpu.multiprocessors));
+  return {};
+}
+
+std::string explain_align(const DeviceProperties& cpu, const align::Problem& problem) {
+  const int threads = align::cpu_threads(problem, cpu.multiprocessors);
+  return text("counting sort on ", threads, threads == 1 ? " thread" : " threads", ": ", problem.num_pairs(),
+              " pairs, ", cpu.multiprocessors, " cores");
+}
+
+}  // namespace
+
+const Backend& cpu_backend() {
+  static const Backend row{TY_CPU, "cpu", &cpu_runtime(), {align_workspace_size, run_align, explain_align}};
+  return row;
+}
+
+}  // namespace tokenyard
