@@ -62,7 +62,9 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__) || defined(__HIP__)
+#if defined(__HIP__)  // spelt out: a kernel may come before HIP's header
+#define TY_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#elif defined(__CUDACC__)
 #define TY_DEVICE __device__ __forceinline__
 #else
 #define TY_DEVICE inline
@@ -73,5 +75,11 @@ namespace tokenyard::port {
 struct alignas(16) Vec4 {
   int32_t x, y, z, w;
 };
+
+// std::min takes references, which device code would have to be told about.
+template <class T>
+TY_DEVICE T min_of(T a, T b) {
+  return b < a ? b : a;
+}
 
 }  // namespace tokenyard::port

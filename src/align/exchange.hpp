@@ -1,0 +1,91 @@
+// How blocks learn each other's counts: a table of words in the workspace, one per (row, expert), a row
+// being a block or a cluster of blocks.
+//
+// A word holds a count and the epoch of the launch that wrote it. Whoever needs a count polls the word
+// itself: no barrier, no flag beside the data, nothing to clear between launches, and no ordering of one
+// word against another to get wrong. The epoch lives in the workspace's head; every block reads it before
+// it publishes, and it is advanced after every block has published (block 0 has then seen a word of each).
+//
+// 24 bits of count: a row never covers more pairs (kMaxRowPairs; the launcher sees to it). 40 bits of
+// epoch: at a launch every two microseconds they repeat after 25 days, and a word would have to lie
+// untouched for exactly that many launches to be taken for a fresh one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "port/port.hpp"
+
+namespace tokenyard::align {
+
+inline constexpr int kCountBits = 24;
+inline constexpr int32_t kMaxRowPairs = (1 << kCountBits) - 1;
+
+class Exchange {
+ public:
+  static constexpr size_t kHeadBytes = 256;
+  static constexpr size_t bytes(int64_t rows, int64_t columns) {
+    return kHeadBytes + static_cast<size_t>(rows * columns) * sizeof(uint64_t);
+  }
+
+  // `memory` is a prepared workspace, all zero before its first launch.
+  Exchange(void* memory, int32_t rows, int32_t columns)
+      : epoch_(static_cast<uint64_t*>(memory)),
+        words_(reinterpret_cast<uint64_t*>(static_cast<char*>(memory) + kHeadBytes)),
+        rows_(rows),
+        columns_(columns) {}
+
+  TY_DEVICE int32_t columns() const { return columns_; }
+
+  // This launch's tag, shifted to its place in a word.
+  template <class Thread>
+  TY_DEVICE uint64_t tag(Thread& gpu) const {
+    return (gpu.load(epoch_) + 1) << kCountBits;
+  }
+  template <class Thread>
+  TY_DEVICE void advance(Thread& gpu, uint64_t tag) const {
+    gpu.store(epoch_, tag >> kCountBits);
+  }
+
+  template <class Thread>
+  TY_DEVICE void publish(Thread& gpu, uint64_t tag, int32_t row, int32_t column, int32_t count) const {
+    gpu.store(words_ + static_cast<int64_t>(row) * columns_ + column, tag | static_cast<uint64_t>(count));
+  }
+
+  // Adds up a column: `before` over the rows above `row`, `total` over all. With kPoll it waits for words
+  // of this launch; without, a kernel boundary has ordered them and the tag does not matter.
+  template <bool kPoll, class Thread>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, int32_t& before,
+                        int32_t& total) const {
+    constexpr int kInFlight = 8;
+    for (int32_t first = 0; first < rows_; first += kInFlight) {
+      uint64_t word[kInFlight];
+      for (;;) {
+        bool fresh = true;
+#pragma unroll
+        for (int i = 0; i < kInFlight; ++i) {
+          word[i] = first + i < rows_
+                        ? gpu.load(words_ + static_cast<int64_t>(first + i) * columns_ + column)
+                        : tag;
+          fresh = fresh && (word[i] >> kCountBits) == (tag >> kCountBits);
+        }
+        if (!kPoll || fresh) break;
+        gpu.pause();
+      }
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        const int32_t count = first + i < rows_ ? static_cast<int32_t>(word[i] & kMaxRowPairs) : 0;
+        total += count;
+        if (first + i < row) before += count;
+      }
+    }
+  }
+
+ private:
+  uint64_t* epoch_;
+  uint64_t* words_;
+  int32_t rows_;
+  int32_t columns_;
+};
+
+}  // namespace tokenyard::align

@@ -1,0 +1,75 @@
+// Reading ids on the device: pair index -> expert to sort by, or -1 for a pair that is dropped.
+#pragma once
+
+#include <cstdint>
+
+#include "align/contract.hpp"
+#include "align/fast_divide.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::align {
+
+class Ids {
+ public:
+  explicit Ids(const Problem& problem)
+      : ids_(problem.topk_ids),
+        map_(problem.expert_map),
+        row_stride_(problem.row_stride),
+        top_k_(problem.top_k),
+        num_experts_(problem.num_experts),
+        num_local_experts_(problem.num_local_experts),
+        wide_(problem.ids_are_int64),
+        plain_(!problem.ids_are_int64 && problem.expert_map == nullptr &&
+               (problem.row_stride == problem.top_k || problem.num_tokens <= 1)) {}
+
+  // The experts of pairs first + i * step, i = 0 .. kCount-1, as far as i * step + offset < count; -1 beyond.
+  // All loads are issued before the first is used.
+  template <int kCount>
+  TY_DEVICE void read(int32_t first, int32_t offset, int32_t step, int32_t count, int32_t (&expert)[kCount]) const {
+    if (plain_) {
+      const int32_t* ids = static_cast<const int32_t*>(ids_) + first;
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        const int32_t at = offset + i * step;
+        expert[i] = at < count ? ids[at] : -1;
+      }
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        if (static_cast<uint32_t>(expert[i]) >= static_cast<uint32_t>(num_experts_)) expert[i] = -1;
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        const int32_t at = offset + i * step;
+        expert[i] = at < count ? global_expert(first + at) : -1;
+      }
+      if (map_ != nullptr) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) expert[i] = expert[i] >= 0 ? local_expert(expert[i]) : -1;
+      }
+    }
+  }
+
+ private:
+  TY_DEVICE int32_t global_expert(int32_t pair) const {
+    const int32_t token = top_k_.floor(pair);
+    const int64_t at = token * row_stride_ + (pair - token * top_k_.divisor());
+    const int64_t id = wide_ ? static_cast<const int64_t*>(ids_)[at] : static_cast<const int32_t*>(ids_)[at];
+    return id >= 0 && id < num_experts_ ? static_cast<int32_t>(id) : -1;
+  }
+  TY_DEVICE int32_t local_expert(int32_t expert) const {
+    const int32_t local = map_[expert];
+    return local >= 0 && local < num_local_experts_ ? local : -1;
+  }
+
+  const void* ids_;
+  const int32_t* map_;
+  int64_t row_stride_;
+  FastDivide top_k_;
+  int32_t num_experts_;
+  int32_t num_local_experts_;
+  bool wide_;
+  bool plain_;  // int32, rows without gaps, no map
+};
+
+}  // namespace tokenyard::align

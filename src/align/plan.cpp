@@ -1,0 +1,118 @@
+#include "align/plan.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "align/exchange.hpp"
+#include "runtime/text.hpp"
+
+namespace tokenyard::align {
+namespace {
+
+using tuning::AlignRow;
+
+constexpr int32_t kMaxCluster = 8;
+constexpr int32_t kMaxOwned = 32;       // experts of a block on the everywhere path
+constexpr int32_t kChunkStep = 128;     // chunks begin on cache lines
+constexpr int64_t kSplitChunk = 2048;   // pairs that are worth a block on the split path
+constexpr int64_t kSplitBlocks = 256;   // enough that a row's count never overflows
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int32_t chunk_for(int64_t pairs, int64_t blocks) {
+  return static_cast<int32_t>(divide_up(std::max<int64_t>(divide_up(pairs, blocks), 1), kChunkStep) * kChunkStep);
+}
+
+const char* path_name(ty_align_path path) {
+  switch (path) {
+    case TY_ALIGN_EVERYWHERE: return "everywhere";
+    case TY_ALIGN_GRID: return "grid";
+    default: return "split";
+  }
+}
+
+Plan everywhere_plan(const Problem& problem, int32_t blocks) {
+  const auto experts = problem.num_local_experts;
+  const auto owned = std::clamp<int32_t>(static_cast<int32_t>(divide_up(experts, blocks)), 1, kMaxOwned);
+  Plan plan{TY_ALIGN_EVERYWHERE, static_cast<int32_t>(divide_up(experts, owned)), 1, owned, 0, {}};
+  plan.reason = text("one launch of ", plan.blocks, " blocks that each read all ids and own ", owned,
+                     owned == 1 ? " expert" : " experts");
+  return plan;
+}
+
+Plan grid_plan(const Problem& problem, int32_t blocks, int32_t cluster) {
+  Plan plan{TY_ALIGN_GRID, blocks, cluster, 0, chunk_for(problem.num_pairs(), blocks), {}};
+  plan.reason = text("one cooperative launch of ", blocks, " blocks");
+  if (cluster > 1) plan.reason += text(" in clusters of ", cluster);
+  plan.reason += text(", ", plan.chunk, " pairs each");
+  return plan;
+}
+
+const AlignRow& row_for(std::span<const AlignRow> rows, const Problem& problem, ty_align_path path) {
+  for (const AlignRow& row : rows) {
+    if (problem.num_pairs() <= row.max_pairs && (path == TY_ALIGN_AUTO || row.path == path)) return row;
+  }
+  // A path that is asked for beyond its rows takes the last of them.
+  const auto last = std::find_if(rows.rbegin(), rows.rend(), [&](const AlignRow& row) { return row.path == path; });
+  return *last;
+}
+
+}  // namespace
+
+std::span<const AlignRow> rows_for(const DeviceProperties& device) {
+  if (device.arch.starts_with("simt")) return tuning::kSimtRows;
+  if (device.arch.starts_with("gfx")) return tuning::kAmdRows;
+  if (device.max_cluster > 1) return tuning::kHopperRows;
+  return tuning::kNvidiaRows;
+}
+
+int32_t exchange_columns(const Problem& problem) { return std::max(problem.num_local_experts, kMaxCluster); }
+
+Plan split_plan(const Problem& problem) {
+  const int64_t pairs = problem.num_pairs();
+  const auto blocks = std::clamp<int64_t>(divide_up(pairs, kSplitChunk), 1, kSplitBlocks);
+  Plan plan{TY_ALIGN_SPLIT, static_cast<int32_t>(blocks), 1, 0, chunk_for(pairs, blocks), {}};
+  plan.reason = text("two launches of ", plan.blocks, " blocks, ", plan.chunk, " pairs each");
+  return plan;
+}
+
+Plan with_blocks(const Plan& plan, const Problem& problem, int32_t blocks) {
+  return grid_plan(problem, std::min(plan.blocks, blocks / plan.cluster * plan.cluster), plan.cluster);
+}
+
+Plan plan(const DeviceProperties& device, std::span<const AlignRow> rows, const Problem& problem) {
+  if (problem.path == TY_ALIGN_SPLIT) {
+    Plan plan = split_plan(problem);
+    plan.reason = text("split, as asked for: ", plan.reason);
+    return plan;
+  }
+  const AlignRow& row = row_for(rows, problem, problem.path);
+  const bool asked = problem.path != TY_ALIGN_AUTO;
+  std::string why = text(path_name(row.path), asked ? ", as asked for: " : ": ");
+  if (!asked) {
+    why += text(problem.num_pairs(), " pairs, row of ", device.arch, " up to ");
+    why += row.max_pairs == tuning::kAnyPairs ? "any number: " : text(row.max_pairs, ": ");
+  }
+  Plan plan = row.path == TY_ALIGN_EVERYWHERE ? everywhere_plan(problem, row.blocks)
+                                              : grid_plan(problem, row.blocks, row.cluster);
+  if (!asked && plan.path == TY_ALIGN_GRID) {
+    if (!device.cooperative) {
+      plan = split_plan(problem);
+      why = text("split: ", device.name, " has no cooperative launches: ");
+    } else if (static_cast<int64_t>(plan.chunk) * plan.cluster > kMaxRowPairs) {
+      plan = split_plan(problem);
+      why = text("split: more than ", kMaxRowPairs, " pairs a cluster: ");
+    }
+  }
+  plan.reason = why + plan.reason;
+  return plan;
+}
+
+size_t workspace_bytes(const Plan& plan, const Problem& problem) {
+  if (plan.path == TY_ALIGN_EVERYWHERE) return 0;
+  int64_t rows = split_plan(problem).blocks;
+  if (plan.path == TY_ALIGN_GRID) rows = std::max<int64_t>(rows, plan.blocks / plan.cluster);
+  return Exchange::bytes(rows, exchange_columns(problem));
+}
+
+}  // namespace tokenyard::align

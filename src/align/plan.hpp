@@ -1,0 +1,39 @@
+// Which path a problem takes on a device, from the rows of tuning/align.hpp, and why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "align/contract.hpp"
+#include "runtime/runtime.hpp"
+#include "tuning/align.hpp"
+
+namespace tokenyard::align {
+
+struct Plan {
+  ty_align_path path;  // never TY_ALIGN_AUTO
+  int32_t blocks;
+  int32_t cluster;  // 1 but on the grid path
+  int32_t owned;    // everywhere: experts of a block
+  int32_t chunk;    // grid and split: pairs of a block
+  std::string reason;
+};
+
+Plan plan(const DeviceProperties& device, std::span<const tuning::AlignRow> rows, const Problem& problem);
+
+// The rows that fit a device.
+std::span<const tuning::AlignRow> rows_for(const DeviceProperties& device);
+
+// The grid path with fewer blocks than planned, for a device that can hold only so many: 0 < blocks.
+Plan with_blocks(const Plan& plan, const Problem& problem, int32_t blocks);
+Plan split_plan(const Problem& problem);
+
+// Workspace bytes of a plan, enough for the split plan too where the grid path may be refused.
+size_t workspace_bytes(const Plan& plan, const Problem& problem);
+
+// Words of a row in the exchange table.
+int32_t exchange_columns(const Problem& problem);
+
+}  // namespace tokenyard::align

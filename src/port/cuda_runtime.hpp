@@ -1,0 +1,9 @@
+#pragma once
+
+#include "runtime/runtime.hpp"
+
+namespace tokenyard::port::cuda {
+
+Runtime& runtime();
+
+}  // namespace tokenyard::port::cuda
