@@ -37,78 +37,77 @@ Status unsupported(const char* what) {
                                "are done when they return, so call again and time the host")};
 }
 
-class CpuRuntime final : public Runtime {
- public:
-  int device_count() override { return 1; }
-
-  Status properties(int, DeviceProperties& out) override {
-    out = DeviceProperties{};
-    out.name = model_name();
-    out.arch = kArch;
-    const unsigned threads = std::thread::hardware_concurrency();
-    out.multiprocessors = threads == 0 ? 1 : static_cast<int>(threads);
-    return {};
-  }
-
-  Status set_device(int) override { return {}; }
-
-  Status allocate(size_t bytes, void** memory) override {
-    *memory = ::operator new(bytes, kAlignment, std::nothrow);
-    if (*memory != nullptr) return {};
-    return {TY_OUT_OF_MEMORY, text("cpu: allocating ", bytes,
-                                   " bytes failed, expected that much free memory: "
-                                   "use a smaller problem")};
-  }
-
-  Status free(void* memory) override {
-    ::operator delete(memory, kAlignment);
-    return {};
-  }
-
-  Status fill(void* memory, unsigned char byte, size_t bytes, Stream) override {
-    if (bytes > 0) std::memset(memory, byte, bytes);
-    return {};
-  }
-
-  Status copy_to_device(void* device, const void* host, size_t bytes) override {
-    return copy(device, host, bytes);
-  }
-  Status copy_to_host(void* host, const void* device, size_t bytes) override {
-    return copy(host, device, bytes);
-  }
-  Status copy_on_device(void* to, const void* from, size_t bytes, Stream) override {
-    return copy(to, from, bytes);
-  }
-
-  Status create_stream(Stream* stream) override {
-    *stream = nullptr;  // the one stream there is
-    return {};
-  }
-  Status destroy_stream(Stream) override { return {}; }
-  Status synchronize(Stream) override { return {}; }
-  Status is_capturing(Stream, bool& capturing) override {
-    capturing = false;
-    return {};
-  }
-
-  Status capture(Stream, const std::function<Status()>&, Graph*) override { return unsupported("a graph"); }
-  Status replay(Graph, Stream) override { return unsupported("a graph"); }
-  Status destroy_graph(Graph) override { return unsupported("a graph"); }
-  Status create_event(Event*) override { return unsupported("an event"); }
-  Status destroy_event(Event) override { return unsupported("an event"); }
-  Status record(Event, Stream) override { return unsupported("an event"); }
-  Status elapsed_us(Event, Event, double&) override { return unsupported("an event"); }
-
-  Status launch_empty(Stream) override { return {}; }
-
- private:
-  static Status copy(void* to, const void* from, size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-    return {};
-  }
-};
+Status copy(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return {};
+}
 
 }  // namespace
+
+Status CpuRuntime::properties(int, DeviceProperties& out) {
+  out = DeviceProperties{};
+  out.name = model_name();
+  out.arch = kArch;
+  const unsigned threads = std::thread::hardware_concurrency();
+  out.multiprocessors = threads == 0 ? 1 : static_cast<int>(threads);
+  return {};
+}
+
+Status CpuRuntime::set_device(int) { return {}; }
+
+Status CpuRuntime::allocate(size_t bytes, void** memory) {
+  *memory = ::operator new(bytes, kAlignment, std::nothrow);
+  if (*memory != nullptr) return {};
+  return {TY_OUT_OF_MEMORY, text("cpu: allocating ", bytes,
+                                 " bytes failed, expected that much free memory: "
+                                 "use a smaller problem")};
+}
+
+Status CpuRuntime::free(void* memory) {
+  ::operator delete(memory, kAlignment);
+  return {};
+}
+
+Status CpuRuntime::fill(void* memory, unsigned char byte, size_t bytes, Stream) {
+  if (bytes > 0) std::memset(memory, byte, bytes);
+  return {};
+}
+
+Status CpuRuntime::copy_to_device(void* device, const void* host, size_t bytes) {
+  return copy(device, host, bytes);
+}
+
+Status CpuRuntime::copy_to_host(void* host, const void* device, size_t bytes) {
+  return copy(host, device, bytes);
+}
+
+Status CpuRuntime::copy_on_device(void* to, const void* from, size_t bytes, Stream) {
+  return copy(to, from, bytes);
+}
+
+Status CpuRuntime::create_stream(Stream* stream) {
+  *stream = nullptr;  // the one stream there is
+  return {};
+}
+
+Status CpuRuntime::destroy_stream(Stream) { return {}; }
+
+Status CpuRuntime::synchronize(Stream) { return {}; }
+
+Status CpuRuntime::is_capturing(Stream, bool& capturing) {
+  capturing = false;
+  return {};
+}
+
+Status CpuRuntime::capture(Stream, const std::function<Status()>&, Graph*) { return unsupported("a graph"); }
+Status CpuRuntime::replay(Graph, Stream) { return unsupported("a graph"); }
+Status CpuRuntime::destroy_graph(Graph) { return unsupported("a graph"); }
+Status CpuRuntime::create_event(Event*) { return unsupported("an event"); }
+Status CpuRuntime::destroy_event(Event) { return unsupported("an event"); }
+Status CpuRuntime::record(Event, Stream) { return unsupported("an event"); }
+Status CpuRuntime::elapsed_us(Event, Event, double&) { return unsupported("an event"); }
+
+Status CpuRuntime::launch_empty(Stream) { return {}; }
 
 Runtime& cpu_runtime() {
   static CpuRuntime runtime;
