@@ -5,14 +5,13 @@
 find_package(Threads REQUIRED)
 
 add_library(tokenyard_objects OBJECT
+  src/align/backend_cpu.cpp
   src/align/contract.cpp
+  src/align/cpu.cpp
+  src/align/plan.cpp
+  src/port/cpu_runtime.cpp
   src/runtime/api.cpp
   src/runtime/backend.cpp)
-foreach(source IN ITEMS src/align/plan.cpp src/align/cpu.cpp src/align/backend_cpu.cpp src/port/cpu_runtime.cpp)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${source})
-    target_sources(tokenyard_objects PRIVATE ${source})
-  endif()
-endforeach()
 target_include_directories(tokenyard_objects PUBLIC
   ${PROJECT_SOURCE_DIR}           # tuning/
   ${PROJECT_SOURCE_DIR}/src
@@ -39,11 +38,6 @@ set_target_properties(tokenyard PROPERTIES
 target_link_options(tokenyard PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
 
 if(TOKENYARD_BUILD_TOOLS OR TOKENYARD_BUILD_TESTS)
-  add_library(tokenyard_core STATIC)
-  foreach(source IN ITEMS src/align/reference.cpp)
-    if(EXISTS ${PROJECT_SOURCE_DIR}/${source})
-      target_sources(tokenyard_core PRIVATE ${source})
-    endif()
-  endforeach()
+  add_library(tokenyard_core STATIC src/align/reference.cpp)
   target_link_libraries(tokenyard_core PUBLIC tokenyard_objects ${TOKENYARD_DRIVER_LIBRARIES})
 endif()

@@ -4,7 +4,7 @@
 # nvcc is often installed without being on PATH.
 find_program(TOKENYARD_NVCC nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler")
 mark_as_advanced(TOKENYARD_NVCC)
-if((TOKENYARD_NVCC OR CMAKE_CUDA_COMPILER) AND EXISTS ${PROJECT_SOURCE_DIR}/src/port/cuda_runtime.cu)
+if(TOKENYARD_NVCC OR CMAKE_CUDA_COMPILER)
   set(cuda_found ON)
 else()
   set(cuda_found OFF)
@@ -32,7 +32,8 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
 if(PROJECT_IS_TOP_LEVEL)
-  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra>"
+  # Kernels say #pragma unroll, which g++ does not know.
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wno-unknown-pragmas>"
                       "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 endif()

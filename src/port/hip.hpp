@@ -35,7 +35,8 @@ class Thread {
   TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
   TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
   TY_DEVICE int lane() const { return thread() % warp_size; }
-  TY_DEVICE int warp() const { return thread() / warp_size; }
+  // The same in all lanes, which the compiler cannot know.
+  TY_DEVICE int warp() const { return __builtin_amdgcn_readfirstlane(thread() / warp_size); }
   TY_DEVICE int warps() const { return threads() / warp_size; }
   TY_DEVICE lane_mask lanes_below() const { return (lane_mask{1} << lane()) - 1; }
 
@@ -58,20 +59,31 @@ class Thread {
   }
   TY_DEVICE lane_mask ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
   TY_DEVICE bool any(bool predicate) { return ballot(predicate) != 0; }
-  // There is no instruction for it: lanes match that agree in each bit.
+  // There is no instruction for it: lanes match that agree in each bit. Four bits at a time, until all lanes
+  // have the same bits left, which small values soon have.
   TY_DEVICE lane_mask match(int32_t value) {
     lane_mask agree = ~lane_mask{0};
+    auto left = static_cast<uint32_t>(value);
+    while (any(left != first_lane(left))) {
 #pragma unroll
-    for (int bit = 0; bit < 32; ++bit) {
-      const bool set = (value >> bit & 1) != 0;
-      const lane_mask lanes = ballot(set);
-      agree &= set ? lanes : ~lanes;
+      for (int bit = 0; bit < 4; ++bit) {
+        const bool set = (left >> bit & 1) != 0;
+        const lane_mask lanes = ballot(set);
+        agree &= set ? lanes : ~lanes;
+      }
+      left >>= 4;
     }
     return agree;
   }
+  // Inside each row of 16 lanes, then from row to row: the last lane has the sum.
   TY_DEVICE int32_t reduce_add(int32_t value) {
-    for (int mask = 1; mask < warp_size; mask *= 2) value += shfl_xor(value, mask);
-    return value;
+    value += lanes_moved<kRowShiftRight + 1>(value);
+    value += lanes_moved<kRowShiftRight + 2>(value);
+    value += lanes_moved<kRowShiftRight + 4>(value);
+    value += lanes_moved<kRowShiftRight + 8>(value);
+    value += lanes_moved<kRowBroadcast15, 0b1010>(value);
+    value += lanes_moved<kRowBroadcast31, 0b1100>(value);
+    return __builtin_amdgcn_readlane(value, warp_size - 1);
   }
   // The lanes of a wave run in step: only the compiler must not move accesses across.
   TY_DEVICE void sync_warp() {
@@ -145,6 +157,20 @@ class Thread {
 
   TY_DEVICE int popcount(lane_mask mask) { return __builtin_popcountll(mask); }
   TY_DEVICE int lowest(lane_mask mask) { return __builtin_ctzll(mask); }
+
+ private:
+  // Controls of a data-parallel primitive: which lane each one reads.
+  static constexpr int kRowShiftRight = 0x110;
+  static constexpr int kRowBroadcast15 = 0x142;  // a row's last lane to the next row
+  static constexpr int kRowBroadcast31 = 0x143;  // lane 31 to the upper half
+  // The value of another lane; 0 where there is none, or in a row that `rows` leaves out.
+  template <int kControl, int kRows = 0b1111>
+  TY_DEVICE int32_t lanes_moved(int32_t value) {
+    return __builtin_amdgcn_update_dpp(0, value, kControl, kRows, 0b1111, false);
+  }
+  TY_DEVICE uint32_t first_lane(uint32_t value) {
+    return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(value)));
+  }
 };
 
 template <class Kernel>
