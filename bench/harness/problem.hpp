@@ -11,7 +11,7 @@ namespace tokenyard::harness {
 
 enum class Distribution {
   kUniform,    // top_k distinct experts, each equally likely
-  kZipf,       // distinct, expert of rank r with weight r^-1.2 (ranks shuffled), by Gumbel top-k
+  kZipf,       // distinct, drawn one by one: expert of rank r with weight r^-1.2 (ranks shuffled)
   kHot,        // uniform, but every token names one certain expert
   kOneExpert,  // every pair names the same expert
 };
@@ -22,12 +22,12 @@ struct AlignShape {
   int32_t experts = 1;
   int32_t block = 128;
   bool int64_ids = false;
-  int64_t row_stride = 0;     // 0: contiguous
-  int32_t local_experts = 0;  // > 0: with an expert_map
-  int64_t extra_capacity = 0;  // slots beyond ty_align_capacity(); may be negative down to the minimum
+  int64_t row_stride = 0;      // 0: contiguous
+  int32_t local_experts = 0;   // > 0: with an expert_map
+  int64_t extra_capacity = 0;  // slots beyond ty_align_capacity(); may be negative, but the minimum stays
   Distribution distribution = Distribution::kUniform;
-  bool invalid_ids = false;     // a tenth of the ids -1, below -1, E or beyond
-  bool duplicates = false;      // experts drawn with repetition inside a token
+  bool invalid_ids = false;  // a tenth of the ids -1, below -1, E or beyond
+  bool duplicates = false;   // experts drawn with repetition inside a token
   uint64_t seed = 0;
 
   std::string command() const;  // "tokenyard verify --tokens … --seed …", which runs it again
@@ -49,6 +49,7 @@ AlignProblem draw(const AlignShape& shape);
 AlignShape draw_shape(uint64_t seed, int64_t max_pairs);
 
 // Problem from given ids (a file, a test case).
-AlignProblem from_ids(const AlignShape& shape, std::vector<int64_t> ids, std::vector<int32_t> expert_map = {});
+AlignProblem from_ids(const AlignShape& shape, std::vector<int64_t> ids,
+                      std::vector<int32_t> expert_map = {});
 
 }  // namespace tokenyard::harness

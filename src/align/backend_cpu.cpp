@@ -18,8 +18,8 @@ Status run_align(const DeviceProperties& cpu, const align::Problem& problem, Wor
 
 std::string explain_align(const DeviceProperties& cpu, const align::Problem& problem) {
   const int threads = align::cpu_threads(problem, cpu.multiprocessors);
-  return text("counting sort on ", threads, threads == 1 ? " thread" : " threads", ": ", problem.num_pairs(),
-              " pairs, ", cpu.multiprocessors, " cores");
+  return text("cpu: counting sort on ", threads, " of ", cpu.multiprocessors, " cores: ", problem.num_pairs(),
+              threads < cpu.multiprocessors ? " pairs do not pay for the start of more threads" : " pairs");
 }
 
 }  // namespace
