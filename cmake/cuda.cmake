@@ -12,13 +12,16 @@ endif()
 set(TOKENYARD_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "As CMAKE_CUDA_ARCHITECTURES")
 set(CMAKE_CUDA_ARCHITECTURES ${TOKENYARD_CUDA_ARCHITECTURES})
 enable_language(CUDA)
-set(CMAKE_CUDA_STANDARD 20)
-set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know that nvcc has it
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+endif()
 
 target_sources(tokenyard_objects PRIVATE src/align/backend_cuda.cu src/port/cuda_runtime.cu)
+set_target_properties(tokenyard_objects PROPERTIES
+  CUDA_ARCHITECTURES "${TOKENYARD_CUDA_ARCHITECTURES}"
+  CUDA_STANDARD 20
+  CUDA_VISIBILITY_PRESET hidden)
 target_compile_options(tokenyard_objects PRIVATE
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
-  $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+  "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-lineinfo>")
 target_compile_definitions(tokenyard_objects PUBLIC TOKENYARD_CUDA)
 list(APPEND TOKENYARD_DRIVER_LIBRARIES CUDA::cudart_static)
