@@ -23,7 +23,7 @@ class GpuRuntime final : public Runtime {
   int device_count() override {
     int count = 0;
     if (Api::get_device_count(&count) != Api::kSuccess) {
-      Api::get_last_error();
+      (void)Api::get_last_error();
       return 0;
     }
     return count;
@@ -68,12 +68,12 @@ class GpuRuntime final : public Runtime {
     GpuGraph recorded{};
     const Status ended = check(Api::end_capture(gpu(stream), &recorded), "end a capture");
     if (!captured.ok() || !ended.ok()) {
-      if (recorded != nullptr) Api::graph_destroy(recorded);
+      if (recorded != nullptr) (void)Api::graph_destroy(recorded);
       return captured.ok() ? ended : captured;
     }
     GpuGraphExec executable{};
     const Status made = check(Api::instantiate(&executable, recorded), "instantiate a graph");
-    Api::graph_destroy(recorded);
+    (void)Api::graph_destroy(recorded);
     *graph = executable;
     return made;
   }
@@ -112,7 +112,7 @@ class GpuRuntime final : public Runtime {
 
   static Status check(typename Api::Error error, const char* what) {
     if (error == Api::kSuccess) return {};
-    Api::get_last_error();  // do not leave it for the caller's next check
+    (void)Api::get_last_error();  // do not leave it for the caller's next check
     return {TY_DEVICE_ERROR, text("cannot ", what, ": ", Api::error_string(error))};
   }
 };
