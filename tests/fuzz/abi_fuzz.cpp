@@ -1,0 +1,173 @@
+// libFuzzer on the C ABI: whatever the arguments, a call is refused with a sentence, or stays inside the
+// memory that they describe (AddressSanitizer watches) and leaves an order that a matrix product may trust.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "tokenyard/tokenyard.h"
+
+namespace {
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s (last error: \"%s\")\n", what, ty_last_error());
+  std::abort();
+}
+
+// Values from the fuzzer's bytes; zeros once they are used up.
+class Source {
+ public:
+  Source(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+
+  template <class T>
+  T take() {
+    T value{};
+    const size_t bytes = size_ < sizeof value ? size_ : sizeof value;
+    if (bytes > 0) std::memcpy(&value, data_, bytes);
+    data_ += bytes;
+    size_ -= bytes;
+    return value;
+  }
+  // Mostly `low` to `high`; now and then any value at all.
+  template <class T>
+  T number(T low, T high) {
+    const auto choice = take<uint8_t>();
+    if (choice >= 250) return take<T>();
+    return static_cast<T>(low + (choice * 256 + take<uint8_t>()) % (high - low + 1));
+  }
+
+ private:
+  const uint8_t* data_;
+  size_t size_;
+};
+
+// Memory for `count` elements exactly, so that one step beyond it is an error, or a pointer that is not
+// usable.
+template <class T>
+class Buffer {
+ public:
+  Buffer(Source& source, int64_t count, bool optional) {
+    const int choice = source.take<uint8_t>() % 16;
+    if (choice == 2 || (optional && choice > 8)) return;
+    memory_ = std::make_unique<char[]>(static_cast<size_t>(count) * sizeof(T) + 1);
+    misaligned_ = choice == 1;
+    if (!misaligned_) memory_ = std::make_unique<char[]>(static_cast<size_t>(count) * sizeof(T));
+  }
+  T* get() const { return reinterpret_cast<T*>(memory_.get() + (misaligned_ ? 1 : 0)); }
+
+ private:
+  std::unique_ptr<char[]> memory_;
+  bool misaligned_ = false;
+};
+
+bool fits(const ty_align_args& args) {
+  const int64_t stride = args.row_stride == 0 ? args.top_k : args.row_stride;
+  return args.num_tokens >= 0 && args.num_tokens <= 4096 && args.top_k >= 1 && args.top_k <= 64 &&
+         stride >= 0 && stride <= 256 && args.num_experts >= 1 && args.num_experts <= 4096 &&
+         args.num_local_experts <= 4096 && args.block_size >= 1 && args.capacity >= 0 &&
+         args.capacity <= 1 << 20;
+}
+
+void check_order(const ty_align_args& args, int32_t experts) {
+  const int64_t pairs = args.num_tokens * args.top_k;
+  const int64_t blocks = (args.capacity + args.block_size - 1) / args.block_size;
+  const int32_t padded = *args.num_padded;
+  require(padded >= 0 && padded <= args.capacity && padded % args.block_size == 0, "num_padded");
+  for (int64_t i = 0; i < args.capacity; ++i) {
+    const int32_t pair = args.sorted_pair_ids[i];
+    require(pair >= 0 && pair <= pairs && (i < padded || pair == pairs), "sorted_pair_ids");
+  }
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int32_t expert = args.block_expert[b];
+    require(b * args.block_size < padded ? expert >= 0 && expert < experts : expert == -1, "block_expert");
+  }
+}
+
+void call_align(ty_device device, ty_align_args args, Source& source) {
+  const int64_t rows = args.num_tokens;
+  const int64_t stride = args.row_stride == 0 ? args.top_k : args.row_stride;
+  const int64_t ids = rows == 0 ? 0 : (rows - 1) * stride + args.top_k;
+  const int64_t blocks = (args.capacity + args.block_size - 1) / args.block_size;
+  const int64_t experts =
+      args.num_experts > args.num_local_experts ? args.num_experts : args.num_local_experts;
+
+  const Buffer<int32_t> narrow(source, ids, false);
+  const Buffer<int64_t> wide(source, ids, false);
+  const Buffer<int32_t> map(source, args.num_experts, true), sorted(source, args.capacity, false);
+  const Buffer<int32_t> block_expert(source, blocks, false), num_padded(source, 1, false);
+  const Buffer<int32_t> counts(source, experts, true), offsets(source, experts + 1, true);
+  const Buffer<int32_t> inverse(source, rows * args.top_k, true), block_rows(source, blocks, true);
+  const Buffer<int32_t> num_dropped(source, 1, true);
+
+  const bool is_wide = args.ids_dtype == TY_INT64;
+  args.topk_ids = is_wide ? static_cast<const void*>(wide.get()) : narrow.get();
+  args.expert_map = map.get();
+  args.sorted_pair_ids = sorted.get();
+  args.block_expert = block_expert.get();
+  args.num_padded = num_padded.get();
+  args.counts = counts.get();
+  args.offsets = offsets.get();
+  args.inverse = inverse.get();
+  args.block_rows = block_rows.get();
+  args.num_dropped = num_dropped.get();
+
+  if (args.topk_ids != nullptr) {
+    auto* bytes = static_cast<char*>(const_cast<void*>(args.topk_ids));
+    const size_t size = is_wide ? sizeof(int64_t) : sizeof(int32_t);
+    for (int64_t i = 0; i < ids; ++i) {
+      const int64_t id = source.number<int64_t>(-1, args.num_experts);
+      std::memcpy(bytes + static_cast<size_t>(i) * size, &id, size);
+    }
+  }
+  if (args.expert_map != nullptr) {
+    auto* bytes = reinterpret_cast<char*>(const_cast<int32_t*>(args.expert_map));
+    for (int64_t i = 0; i < args.num_experts; ++i) {
+      const int32_t local = source.number<int32_t>(-1, 64);
+      std::memcpy(bytes + static_cast<size_t>(i) * sizeof local, &local, sizeof local);
+    }
+  }
+
+  const ty_status status = ty_align(device, &args, nullptr, nullptr);
+  const std::string error = ty_last_error();
+  require((status == TY_OK) == error.empty(), "a refusal says why, a success says nothing");
+  if (status == TY_OK)
+    check_order(args, args.expert_map == nullptr ? args.num_experts : args.num_local_experts);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Source source(data, size);
+  const ty_device device{source.number<int32_t>(0, 0), source.number<int32_t>(0, 0)};
+  ty_align_args args = TY_ALIGN_ARGS_INIT;
+  if (source.take<uint8_t>() >= 240) args.struct_size = source.number<uint32_t>(0, 2 * sizeof args);
+  args.ids_dtype = source.number<int32_t>(0, 1);
+  args.num_tokens = source.number<int64_t>(1, 300);
+  args.row_stride = source.number<int64_t>(0, 3) == 1 ? source.number<int64_t>(0, 100) : 0;
+  args.top_k = source.number<int32_t>(1, 12);
+  args.num_experts = source.number<int32_t>(1, 300);
+  args.block_size = source.number<int32_t>(1, 200);
+  args.num_local_experts = source.number<int32_t>(1, 64);
+  args.path = source.number<int32_t>(0, 3);
+  const bool generous = source.take<uint8_t>() % 4 != 0;
+  args.capacity =
+      generous ? ty_align_capacity(
+                     args.num_tokens >= 0 && args.num_tokens < 1 << 20 ? args.num_tokens * args.top_k : -1,
+                     args.num_experts > args.num_local_experts ? args.num_experts : args.num_local_experts,
+                     args.block_size)
+               : source.number<int64_t>(0, 65535);
+
+  // Sizes are asked with any numbers and no memory at all.
+  size_t bytes = 0;
+  char text[64];
+  for (const ty_status status :
+       {ty_align_workspace_size(device, &args, &bytes), ty_align_explain(device, &args, text, sizeof text)}) {
+    require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
+  }
+  if (fits(args)) call_align(device, args, source);
+  return 0;
+}
