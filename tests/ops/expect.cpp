@@ -1,0 +1,41 @@
+#include "expect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "device.hpp"
+
+namespace tokenyard::test {
+
+void expect_same(const harness::AlignOutputs& got, harness::AlignOutputs want,
+                 const harness::AlignOptions& options) {
+  if (!options.optional_outputs) {
+    harness::AlignOutputs required;
+    required.sorted_pair_ids = std::move(want.sorted_pair_ids);
+    required.block_expert = std::move(want.block_expert);
+    required.num_padded = want.num_padded;
+    want = std::move(required);
+  }
+  EXPECT_EQ(harness::difference(got, want), "");
+}
+
+void expect_right(const std::string& device, const harness::AlignProblem& problem,
+                  harness::AlignOptions options) {
+  SCOPED_TRACE(problem.shape.command() + " --device " + device);
+  const harness::AlignOutputs want = harness::expected(problem);
+  if (device == kReference) {
+    EXPECT_EQ(harness::broken_promise(problem, want), "");
+    return;
+  }
+  for (const ty_align_path path : paths_of(device)) {
+    SCOPED_TRACE(std::string("--path ") + path_name(path));
+    options.path = path;
+    harness::AlignOutputs got;
+    const Status status = harness::run_align(device_id(device), problem, options, got);
+    ASSERT_TRUE(status.ok()) << status.message();
+    expect_same(got, want, options);
+  }
+}
+
+}  // namespace tokenyard::test

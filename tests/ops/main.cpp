@@ -1,0 +1,13 @@
+#include <gtest/gtest.h>
+
+#ifdef TOKENYARD_SIMT
+#include "align/backend_simt.hpp"
+#endif
+
+int main(int argc, char** argv) {
+#ifdef TOKENYARD_SIMT
+  tokenyard::register_simt_backends();
+#endif
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
