@@ -1,0 +1,133 @@
+// Workspaces: what is refused when one is made and when one is used.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "scripted_backend.hpp"
+#include "valid_call.hpp"
+
+namespace tokenyard::test {
+namespace {
+
+constexpr ty_device kDevice{kScriptedBackend, 0};
+constexpr ty_device kOtherDevice{kScriptedBackend, 1};
+constexpr size_t kNeeded = 512;
+
+struct Destroy {
+  void operator()(ty_workspace* workspace) const { ty_workspace_destroy(workspace); }
+};
+using Handle = std::unique_ptr<ty_workspace, Destroy>;
+
+class Workspaces : public testing::Test {
+ protected:
+  Workspaces() { script.workspace_bytes = kNeeded; }
+
+  Handle create(ty_device device, size_t bytes) {
+    ty_workspace* made = nullptr;
+    EXPECT_EQ(ty_workspace_create(device, memory, bytes, nullptr, &made), TY_OK) << ty_last_error();
+    return Handle(made);
+  }
+
+  void expect_not_created(void* at, size_t bytes, void* stream, const std::string& says) {
+    int something = 0;
+    auto* made = reinterpret_cast<ty_workspace*>(&something);
+    EXPECT_EQ(ty_workspace_create(kDevice, at, bytes, stream, &made), TY_INVALID_ARGUMENT);
+    EXPECT_EQ(made, nullptr);
+    expect_message("workspace_create: " + says);
+  }
+
+  static void expect_message(const std::string& begins) {
+    const std::string message = ty_last_error();
+    EXPECT_EQ(message.substr(0, begins.size()), begins) << message;
+    EXPECT_NE(message.find("expected"), std::string::npos) << message;
+  }
+
+  Script& script = restart_script();
+  ValidCall call;
+  alignas(256) unsigned char memory[1024];
+};
+
+TEST_F(Workspaces, ArePreparedWithZeros) {
+  std::memset(memory, 0xEE, sizeof memory);
+  const Handle workspace = create(kDevice, kNeeded);
+  EXPECT_NE(workspace, nullptr);
+  EXPECT_EQ(std::count(memory, memory + kNeeded, 0), static_cast<ptrdiff_t>(kNeeded));
+  EXPECT_EQ(std::count(memory + kNeeded, memory + sizeof memory, 0xEE),
+            static_cast<ptrdiff_t>(sizeof memory - kNeeded));
+}
+
+TEST_F(Workspaces, ReachTheOperation) {
+  const Handle workspace = create(kDevice, sizeof memory);
+  Workspace seen;
+  script.run = [&](const Workspace& given) {
+    seen = given;
+    return Status();
+  };
+  ASSERT_EQ(ty_align(kDevice, &call.args, workspace.get(), nullptr), TY_OK) << ty_last_error();
+  EXPECT_EQ(seen.memory, memory);
+  EXPECT_EQ(seen.bytes, sizeof memory);
+}
+
+TEST_F(Workspaces, OperationsThatNeedNoneTakeNone) {
+  script.workspace_bytes = 0;
+  EXPECT_EQ(ty_align(kDevice, &call.args, nullptr, nullptr), TY_OK) << ty_last_error();
+}
+
+TEST_F(Workspaces, TheSizeQueryNeedsNoPointers) {
+  call.args.topk_ids = nullptr;
+  call.args.sorted_pair_ids = call.args.block_expert = call.args.num_padded = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(ty_align_workspace_size(kDevice, &call.args, &bytes), TY_OK) << ty_last_error();
+  EXPECT_EQ(bytes, kNeeded);
+}
+
+TEST_F(Workspaces, MissingIsRefused) {
+  EXPECT_EQ(ty_align(kDevice, &call.args, nullptr, nullptr), TY_WORKSPACE_REQUIRED);
+  expect_message("align: workspace is NULL, expected one of at least 512 bytes");
+}
+
+TEST_F(Workspaces, TooSmallIsRefused) {
+  const Handle workspace = create(kDevice, kNeeded - 1);
+  EXPECT_EQ(ty_align(kDevice, &call.args, workspace.get(), nullptr), TY_WORKSPACE_REQUIRED);
+  expect_message("align: workspace has 511 bytes, expected at least 512");
+}
+
+TEST_F(Workspaces, OfAnotherDeviceIsRefused) {
+  const Handle workspace = create(kOtherDevice, kNeeded);
+  EXPECT_EQ(ty_align(kDevice, &call.args, workspace.get(), nullptr), TY_WORKSPACE_REQUIRED);
+  expect_message("align: workspace was prepared for device 1000:1, expected 1000:0");
+}
+
+TEST_F(Workspaces, CreationRefusesWhatItCannotPrepare) {
+  expect_not_created(nullptr, kNeeded, nullptr, "memory is 0");
+  expect_not_created(memory + 128, kNeeded, nullptr, "memory is 0x");
+  expect_not_created(memory, 0, nullptr, "bytes is 0,");
+  EXPECT_EQ(script.filled_bytes, 0);
+}
+
+TEST_F(Workspaces, CreationRefusesAStreamThatIsBeingCaptured) {
+  int stream = 0;
+  script.captured_stream = &stream;
+  expect_not_created(memory, kNeeded, &stream, "stream is being captured,");
+  EXPECT_EQ(script.filled_bytes, 0);
+}
+
+TEST_F(Workspaces, CreationRefusesAMissingDevice) {
+  ty_workspace* made = nullptr;
+  EXPECT_EQ(ty_workspace_create({kScriptedBackend, 2}, memory, kNeeded, nullptr, &made), TY_INVALID_ARGUMENT);
+  expect_message("device: ordinal is 2, expected 0 to 1");
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST_F(Workspaces, CreationNeedsAPlaceForTheHandle) {
+  EXPECT_EQ(ty_workspace_create(kDevice, memory, kNeeded, nullptr, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("workspace_create: workspace is NULL,");
+}
+
+TEST(WorkspaceHandle, NullIsDestroyedSilently) { ty_workspace_destroy(nullptr); }
+
+}  // namespace
+}  // namespace tokenyard::test
