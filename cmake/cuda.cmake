@@ -21,7 +21,6 @@ set_target_properties(tokenyard_objects PROPERTIES
   CUDA_ARCHITECTURES "${TOKENYARD_CUDA_ARCHITECTURES}"
   CUDA_STANDARD 20
   CUDA_VISIBILITY_PRESET hidden)
-target_compile_options(tokenyard_objects PRIVATE
-  "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-lineinfo>")
+target_compile_options(tokenyard_objects PUBLIC "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-lineinfo>")
 target_compile_definitions(tokenyard_objects PUBLIC TOKENYARD_CUDA)
 list(APPEND TOKENYARD_DRIVER_LIBRARIES CUDA::cudart_static)
