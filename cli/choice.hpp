@@ -1,0 +1,66 @@
+// Options whose value is one of a few words, or a comma list of them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tokenyard::cli {
+
+template <class T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+template <class T>
+std::string words(const Choices<T>& choices, const char* separator) {
+  std::vector<std::string> all;
+  for (const auto& [word, value] : choices) all.push_back(word);
+  return fmt::format("{}", fmt::join(all, separator));
+}
+
+template <class T>
+T chosen(const std::string& option, const Choices<T>& choices, const std::string& given) {
+  for (const auto& [word, value] : choices) {
+    if (word == given) return value;
+  }
+  throw CLI::ValidationError(option, fmt::format("is {}, expected one of {}", given, words(choices, ", ")));
+}
+
+template <class T>
+const std::string& word_of(const Choices<T>& choices, const T& value) {
+  for (const auto& choice : choices) {
+    if (choice.second == value) return choice.first;
+  }
+  throw std::logic_error("a value without a word");
+}
+
+// `target` is a T or an optional of it.
+template <class T, class Target>
+CLI::Option* add_choice(CLI::App& command, const std::string& option, const Choices<T>& choices,
+                        Target& target, const std::string& description) {
+  return command
+      .add_option_function<std::string>(
+          option,
+          [option, choices, &target](const std::string& given) { target = chosen(option, choices, given); },
+          description)
+      ->type_name("WORD");
+}
+
+template <class T>
+CLI::Option* add_choice_list(CLI::App& command, const std::string& option, const Choices<T>& choices,
+                             std::vector<T>& target, const std::string& description) {
+  return command
+      .add_option_function<std::vector<std::string>>(
+          option,
+          [option, choices, &target](const std::vector<std::string>& given) {
+            target.clear();
+            for (const std::string& word : given) target.push_back(chosen(option, choices, word));
+          },
+          description)
+      ->delimiter(',')
+      ->type_name("WORD,...");
+}
+
+}  // namespace tokenyard::cli

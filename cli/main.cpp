@@ -1,0 +1,78 @@
+// The tokenyard command: subcommands in files of their own, errors in one line.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+
+#include "failure.hpp"
+#include "help.hpp"
+#include "subcommands.hpp"
+#include "tokenyard/tokenyard.h"
+#ifdef TOKENYARD_SIMT
+#include "align/backend_simt.hpp"
+#endif
+
+namespace {
+
+using namespace tokenyard::cli;
+
+// "tokenyard bench align", as far as the line was understood.
+std::string command_name(const CLI::App& app) {
+  std::string name = app.get_name();
+  const CLI::App* level = &app;
+  while (!level->get_subcommands().empty()) {
+    level = level->get_subcommands().front();
+    name += fmt::format(" {}", level->get_name());
+  }
+  return name;
+}
+
+int report(const CLI::App& app, std::string message, int exit_code) {
+  const std::string operation = "align: ";  // what the library's messages begin with; the command says it
+  if (message.starts_with(operation)) message.erase(0, operation.size());
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "{}: {}\n", command_name(app), message);
+  return exit_code;
+}
+
+// What the user typed, with the tool's name for its path.
+std::string command_line(const CLI::App& app, int argc, char** argv) {
+  std::string line = app.get_name();
+  for (int i = 1; i < argc; ++i) line += fmt::format(" {}", argv[i]);
+  return line;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+#ifdef TOKENYARD_SIMT
+  tokenyard::register_simt_backends();
+#endif
+  CLI::App app{
+      "Routing for Mixture-of-Experts layers: from the experts that each token chose to the\n"
+      "block-aligned, expert-sorted order that grouped matrix products need.",
+      "tokenyard"};
+  app.set_version_flag("--version", std::string("tokenyard ") + ty_version());
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.footer(
+      "Start with:\n"
+      "  tokenyard align          a small problem, drawn as a picture\n"
+      "  tokenyard info --why     which path runs which size here, and why");
+  add_align(app);
+  add_verify(app);
+  add_bench(app, command_line(app, argc, argv));
+  add_info(app);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return report(app, fmt::format("{} (see {} --help)", error.what(), command_name(app)), kExitUsage);
+  } catch (const Failure& failure) {
+    return report(app, failure.what(), failure.exit_code());
+  } catch (const std::exception& error) {
+    return report(app, error.what(), kExitFailure);
+  }
+}

@@ -1,0 +1,66 @@
+#include "problem_options.hpp"
+
+#include <algorithm>
+
+#include "align/contract.hpp"
+#include "failure.hpp"
+
+namespace tokenyard::cli {
+
+const Choices<harness::Distribution>& distribution_choices() {
+  static const Choices<harness::Distribution> choices{{"uniform", harness::Distribution::kUniform},
+                                                      {"zipf", harness::Distribution::kZipf},
+                                                      {"hot", harness::Distribution::kHot},
+                                                      {"one", harness::Distribution::kOneExpert}};
+  return choices;
+}
+
+void add_problem_options(CLI::App& command, harness::AlignShape& shape) {
+  const auto number = [&](const char* option, auto& target, const char* description) {
+    command.add_option(option, target, description)->type_name("N")->capture_default_str()->group("Problem");
+  };
+  const auto flag = [&](const char* option, bool& target, const char* description) {
+    command.add_flag(option, target, description)->group("Problem");
+  };
+  number("--tokens", shape.tokens, "T, rows of topk_ids [T, K]");
+  number("--top-k", shape.top_k, "K, experts that each token chooses");
+  number("--experts", shape.experts, "E, ids are 0 to E-1");
+  number("--block", shape.block, "B, slots in a block: the matrix product's rows");
+  add_choice(command, "--distribution", distribution_choices(), shape.distribution,
+             "uniform, zipf (exponent 1.2), hot (one expert\nthat all tokens name) or one (all pairs on one)")
+      ->group("Problem");
+  number("--seed", shape.seed, "of everything that is drawn");
+  flag("--int64", shape.int64_ids, "pass the ids as int64, as torch.topk gives them");
+  number("--row-stride", shape.row_stride, "ids from one row to the next, 0: K");
+  number("--local-experts", shape.local_experts, "draw an expert map to so many local experts");
+  number("--extra-capacity", shape.extra_capacity, "slots beyond what ty_align_capacity() says");
+  flag("--invalid-ids", shape.invalid_ids, "a tenth of the ids negative or beyond E");
+  flag("--duplicates", shape.duplicates, "a token may name an expert twice");
+}
+
+void check_shape(const harness::AlignShape& shape) {
+  align::Problem problem;
+  const ty_align_args args = call_of(shape, TY_ALIGN_AUTO);
+  require(align::check(&args, align::Pointers::kMayBeNull, problem));
+}
+
+ty_align_args call_of(const harness::AlignShape& shape, ty_align_path path) {
+  static const int32_t some_map = 0;  // says that there is a map; nobody reads it
+  ty_align_args args = TY_ALIGN_ARGS_INIT;
+  args.ids_dtype = shape.int64_ids ? TY_INT64 : TY_INT32;
+  args.num_tokens = shape.tokens;
+  args.row_stride = shape.row_stride;
+  args.top_k = shape.top_k;
+  args.num_experts = shape.experts;
+  args.block_size = shape.block;
+  args.num_local_experts = shape.local_experts;
+  args.expert_map = shape.local_experts > 0 ? &some_map : nullptr;
+  const int32_t experts = shape.local_experts > 0 ? shape.local_experts : shape.experts;
+  const int64_t pairs = shape.tokens * shape.top_k;
+  args.capacity = std::max(ty_align_capacity(pairs, experts, shape.block) + shape.extra_capacity,
+                           ty_align_min_capacity(pairs, experts, shape.block));
+  args.path = path;
+  return args;
+}
+
+}  // namespace tokenyard::cli

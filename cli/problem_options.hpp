@@ -1,0 +1,23 @@
+// The options that describe a problem for align. They are AlignShape's fields, under the same names in every
+// subcommand, so that the command that verify prints for a failing problem also runs under align.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "choice.hpp"
+#include "harness/problem.hpp"
+
+namespace tokenyard::cli {
+
+const Choices<harness::Distribution>& distribution_choices();
+
+// Defaults are what `shape` holds.
+void add_problem_options(CLI::App& command, harness::AlignShape& shape);
+
+// Refuses what is outside of the contract.
+void check_shape(const harness::AlignShape& shape);
+
+// The call that a shape makes, without memory: for size queries and explanations.
+ty_align_args call_of(const harness::AlignShape& shape, ty_align_path path);
+
+}  // namespace tokenyard::cli

@@ -1,0 +1,174 @@
+// tokenyard verify: random problems against the reference, until the time or the count is reached.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "device_option.hpp"
+#include "failure.hpp"
+#include "harness/align_run.hpp"
+#include "problem_options.hpp"
+#include "subcommands.hpp"
+#include "terminal.hpp"
+
+namespace tokenyard::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kDefaultCount = 200;
+
+// A CPU has one way to run; a GPU's paths are run in turn, and the choice among them too.
+std::vector<ty_align_path> paths_of(const Device& device) {
+  if (device.id.backend == TY_CPU) return {TY_ALIGN_AUTO};
+  return {TY_ALIGN_EVERYWHERE, TY_ALIGN_GRID, TY_ALIGN_SPLIT, TY_ALIGN_AUTO};
+}
+
+struct VerifyCommand {
+  harness::AlignShape shape;
+  bool one_shape = false;  // the shape is given: only what is drawn changes with the seed
+  std::string device_name = "best";
+  std::optional<ty_align_path> path;
+  std::optional<int64_t> count;
+  std::optional<double> seconds;
+  int64_t max_pairs = 20'000;
+
+  void run() const;
+  harness::AlignShape nth_shape(int64_t n) const;
+  bool is_done(int64_t problems, double elapsed) const;
+};
+
+std::string plural(int64_t number, const char* noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+struct Tally {
+  int64_t problems = 0;
+  int64_t runs = 0;
+  int64_t refused = 0;  // a path that does not offer the shape
+};
+
+harness::AlignShape VerifyCommand::nth_shape(int64_t n) const {
+  if (!one_shape) return harness::draw_shape(shape.seed + n, max_pairs);
+  harness::AlignShape same = shape;
+  same.seed += n;
+  return same;
+}
+
+bool VerifyCommand::is_done(int64_t problems, double elapsed) const {
+  if (seconds && elapsed >= *seconds) return true;
+  if (count) return problems >= *count;
+  return !seconds && problems >= (one_shape ? 1 : kDefaultCount);
+}
+
+// Runs a problem on one path. "" if the outputs are right, else what is wrong.
+std::string run_path(const Device& device, const harness::AlignProblem& problem, ty_align_path path,
+                     const harness::AlignOutputs& want, Tally& tally) {
+  harness::AlignOutputs got;
+  const Status status = harness::run_align(device.id, problem, {.path = path}, got);
+  if (status.code() == TY_UNSUPPORTED && path != TY_ALIGN_AUTO) {
+    ++tally.refused;
+    return "";
+  }
+  ++tally.runs;
+  return status.ok() ? harness::difference(got, want) : status.message();
+}
+
+// Runs a problem on each path and prints what is wrong with the command that shows it again.
+bool is_right(const Device& device, const std::vector<ty_align_path>& paths, const harness::AlignShape& shape,
+              Tally& tally) {
+  const harness::AlignProblem problem = harness::draw(shape);
+  const harness::AlignOutputs want = harness::expected(problem);
+  bool right = true;
+  const auto complain = [&](const std::string& wrong, ty_align_path path) {
+    clear_progress();
+    const std::string& word = word_of(path_choices(), path);
+    fmt::print("{}, path {}: {}\n  {} --device {} --path {}\n", device.backend->name, word, wrong,
+               shape.command(), device.backend->name, word);
+    right = false;
+  };
+  // What equals the reference keeps the promises that the reference keeps: it is asked once.
+  const std::string broken = harness::broken_promise(problem, want);
+  if (!broken.empty())
+    complain(fmt::format("the reference itself breaks the contract: {}", broken), TY_ALIGN_AUTO);
+  for (ty_align_path path : paths) {
+    const std::string wrong = run_path(device, problem, path, want, tally);
+    if (!wrong.empty()) complain(wrong, path);
+  }
+  ++tally.problems;
+  return right;
+}
+
+void VerifyCommand::run() const {
+  const Device device = open_device(device_name);
+  const std::vector<ty_align_path> paths = path ? std::vector{*path} : paths_of(device);
+  if (one_shape) check_shape(shape);
+  std::vector<std::string> path_words;
+  for (ty_align_path each : paths) path_words.push_back(word_of(path_choices(), each));
+  fmt::print("verify on {}, path {}\n", device.description, fmt::join(path_words, ", "));
+  if (!device.why_not_best.empty()) fmt::print("  {}\n", device.why_not_best);
+
+  const Clock::time_point start = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  Tally tally;
+  double shown = 0;
+  while (!is_done(tally.problems, elapsed())) {
+    if (!is_right(device, paths, nth_shape(tally.problems), tally)) {
+      throw Failure(fmt::format("problem {} (seed {}) differs from the reference", tally.problems - 1,
+                                shape.seed + tally.problems - 1));
+    }
+    constexpr double kBetweenUpdates = 0.1;
+    if (elapsed() - shown >= kBetweenUpdates) {
+      shown = elapsed();
+      show_progress(fmt::format("{} problems, {:.0f} s", tally.problems, shown));
+    }
+  }
+  clear_progress();
+  const std::string refused =
+      tally.refused == 0 ? "" : fmt::format(", {} refused by their path", tally.refused);
+  fmt::print("  {} from seed {}, {}{}, {:.1f} s: every output equals the reference\n",
+             plural(tally.problems, "problem"), shape.seed, plural(tally.runs, "run"), refused, elapsed());
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app) {
+  auto command = std::make_shared<VerifyCommand>();
+  CLI::App& verify = *app.add_subcommand("verify");
+  verify.description(
+      "Run random problems against the sequential reference.\n\n"
+      "Draws problems of every kind that the contract allows and compares each output, bit for\n"
+      "bit, with a plain sequential reference. A problem that fails is printed as a command.");
+  add_problem_options(verify, command->shape);
+  CLI::Option* tokens = verify.get_option("--tokens");
+  for (const char* option : {"--top-k", "--experts", "--block", "--distribution", "--int64", "--row-stride",
+                             "--local-experts", "--extra-capacity", "--invalid-ids", "--duplicates"}) {
+    verify.get_option(option)->needs(tokens);
+  }
+  add_device_option(verify, command->device_name);
+  add_path_option(verify, command->path, "auto, everywhere, grid or split; by default all in\nturn");
+  verify
+      .add_option("--count", command->count,
+                  "stop after so many problems; by default 200, or\n1 of a given shape")
+      ->type_name("N");
+  verify.add_option("--seconds", command->seconds, "stop after so many seconds")
+      ->type_name("S")
+      ->check(CLI::NonNegativeNumber);
+  verify.add_option("--max-pairs", command->max_pairs, "T*K of a drawn problem is at most this")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verify.footer(
+      "With --tokens the shape is the one given, and only ids and map change with the seed.\n"
+      "Exit code 1: an output differs.\n"
+      "\nExamples:\n"
+      "  tokenyard verify --seconds 60\n"
+      "  tokenyard verify --device simt32 --count 50 --max-pairs 500\n"
+      "  tokenyard verify --tokens 300 --top-k 8 --experts 256 --block 128 --seed 7");
+  verify.callback([command, tokens] {
+    command->one_shape = tokens->count() > 0;
+    command->run();
+  });
+}
+
+}  // namespace tokenyard::cli
