@@ -85,7 +85,11 @@ class Thread {
   void sync_block(const Site& site = Site::current()) const { simt::barrier(simt::Barrier::kBlock, site); }
   template <int Size>
   void arrive_cluster(const Site& site = Site::current()) const {
-    if constexpr (Size > 1) simt::arrive_cluster(Size, site);
+    if constexpr (Size > 1) simt::arrive_cluster(Size, true, site);
+  }
+  template <int Size>
+  void leave_cluster(const Site& site = Site::current()) const {
+    if constexpr (Size > 1) simt::arrive_cluster(Size, false, site);
   }
   template <int Size>
   void wait_cluster(const Site& site = Site::current()) const {
@@ -119,6 +123,18 @@ class Thread {
   template <class T>
   T fetch_add(const simt::Cell<T>& cell, std::type_identity_t<T> value) const {
     return cell.fetch_add(value);
+  }
+  template <class T, int N>
+  void zero(simt::Array<T, N>& cells, int begin, int count, int worker, int workers,
+            const Site& site = Site::current()) const {
+    constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
+    if (begin % kPerVector != 0 || count % kPerVector != 0) {
+      simt::fail(text("zero() of ", count, " cells from ", begin, "; expected multiples of ", kPerVector),
+                 site);
+    }
+    for (int vector = worker; vector < count / kPerVector; vector += workers) {
+      for (int i = 0; i < kPerVector; ++i) cells(begin + vector * kPerVector + i, site) = T{0};
+    }
   }
 
   // global memory

@@ -338,6 +338,17 @@ TYPED_TEST_P(Conformance, SharedAtomics) {
   }
 }
 
+TYPED_TEST_P(Conformance, Zero) {
+  constexpr int kCells = kernels::Zero::kCells;
+  DeviceArray<int32_t> out(this->runtime(), kBlocks * kCells);
+  this->launch(kernels::Zero(out.data()));
+  const auto got = out.values();
+  for (int i = 0; i < kBlocks * kCells; ++i) {
+    const int cell = i % kCells;
+    EXPECT_EQ(got[i], (cell >= 4 && cell < 404 ? 0 : 1) + (cell >= 8 && cell < 168 ? 0 : 2)) << cell;
+  }
+}
+
 // ---- global memory ----
 
 TYPED_TEST_P(Conformance, LoadAndStore) {
@@ -384,7 +395,7 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
                             BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, LoneCluster, ClusterPosition,
-                            RemoteAndSyncCluster, SyncGrid, SharedAtomics, LoadAndStore, LoadAndStore4,
+                            RemoteAndSyncCluster, SyncGrid, SharedAtomics, Zero, LoadAndStore, LoadAndStore4,
                             AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
 
 }  // namespace tokenyard::tests

@@ -230,7 +230,7 @@ struct SplitClusterBarrier : ReadNeighbour {
     gpu.template wait_cluster<kClusterSize>();
     const int right = (gpu.template cluster_rank<kClusterSize>() + 1) % kClusterSize;
     const int32_t value = gpu.template remote<kClusterSize>(shared, right).value(gpu.thread());
-    gpu.template arrive_cluster<kClusterSize>();
+    gpu.template leave_cluster<kClusterSize>();
     out[self(gpu)] = value + gpu.reduce_add(0);
     gpu.template wait_cluster<kClusterSize>();
   }
@@ -306,6 +306,37 @@ struct SharedAtomics : TestKernel<> {
       added_unsigned[at] = shared.added_unsigned(gpu.thread());
       bits[at] = shared.bits(gpu.thread());
       wide_bits[at] = shared.wide_bits(gpu.thread());
+    }
+  }
+};
+
+// Two groups of threads clear a range each, and nothing else.
+struct Zero : TestKernel<> {
+  static constexpr int kCells = 512;
+  int32_t* out;  // [blocks * kCells]
+  explicit Zero(int32_t* out) : out(out) {}
+  template <class Thread>
+  struct Shared {
+    alignas(16) typename Thread::template array<int32_t, kCells> words;
+    alignas(16) typename Thread::template array<uint16_t, kCells> halves;
+  };
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    auto& shared = gpu.template shared<Shared<Thread>>();
+    for (int i = gpu.thread(); i < kCells; i += kThreads) {
+      shared.words(i) = 1;
+      shared.halves(i) = 2;
+    }
+    gpu.sync_block();
+    constexpr int kHalf = kThreads / 2;
+    if (gpu.thread() < kHalf) {
+      gpu.zero(shared.words, 4, 400, gpu.thread(), kHalf);
+    } else {
+      gpu.zero(shared.halves, 8, 160, gpu.thread() - kHalf, kHalf);
+    }
+    gpu.sync_block();
+    for (int i = gpu.thread(); i < kCells; i += kThreads) {
+      out[gpu.block() * kCells + i] = shared.words(i) + shared.halves(i);
     }
   }
 };

@@ -12,15 +12,15 @@ void Grid::barrier(Barrier kind, const Site& site) {
     fail("sync_grid() in a kernel that is not cooperative: nothing makes all blocks resident", site);
   }
   expect_convergence(kind, site);
-  wait(kind, arrive(kind, site), site);
+  wait(kind, arrive(kind, true, site), site);
 }
 
-void Grid::arrive_cluster(int size, const Site& site) {
+void Grid::arrive_cluster(int size, bool orders_memory, const Site& site) {
   step(false);
   expect_cluster(size, site);
   Lane& lane = *current_;
   if (lane.cluster_order != nullptr) fail("arrive_cluster() twice without a wait_cluster()", site);
-  lane.cluster_order = arrive(Barrier::kCluster, site);
+  lane.cluster_order = arrive(Barrier::kCluster, orders_memory, site);
 }
 
 void Grid::wait_cluster(const Site& site) {
@@ -50,7 +50,7 @@ void Grid::expect_convergence(Barrier kind, const Site& site) {
 }
 
 // Counts the lane in, and opens the barrier if it is the last. Returns what orders it with the others.
-void* Grid::arrive(Barrier kind, const Site& site) {
+void* Grid::arrive(Barrier kind, bool orders_memory, const Site& site) {
   Block& block = *current_->warp->block;
   Team& team = team_of(kind, block);
   if (team.left != 0) {
@@ -59,7 +59,7 @@ void* Grid::arrive(Barrier kind, const Site& site) {
          site);
   }
   void* order = team.order.now();
-  release(order);
+  if (orders_memory) release(order);
   if (++team.arrived == team.members) {
     team.arrived = 0;
     team.order.turn();

@@ -34,7 +34,9 @@ uint64_t collective(Collective kind, uint64_t value, int argument, const Site& s
 
 void barrier(Barrier kind, const Site& site) { running->barrier(kind, site); }
 
-void arrive_cluster(int size, const Site& site) { running->arrive_cluster(size, site); }
+void arrive_cluster(int size, bool orders_memory, const Site& site) {
+  running->arrive_cluster(size, orders_memory, site);
+}
 
 void wait_cluster(const Site& site) { running->wait_cluster(site); }
 

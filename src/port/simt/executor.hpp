@@ -55,7 +55,7 @@ uint64_t collective(Collective kind, uint64_t value, int argument, const Site& s
 
 enum class Barrier { kBlock, kCluster, kGrid };
 void barrier(Barrier kind, const Site& site);  // of the block or the grid; a cluster's has two halves
-void arrive_cluster(int size, const Site& site);
+void arrive_cluster(int size, bool orders_memory, const Site& site);
 void wait_cluster(const Site& site);
 
 // Waits until others have run.

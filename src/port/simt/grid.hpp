@@ -122,7 +122,7 @@ class Grid {
   [[noreturn]] void fail(const std::string& what, const Site& site);
   uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
   void barrier(Barrier kind, const Site& site);
-  void arrive_cluster(int size, const Site& site);
+  void arrive_cluster(int size, bool orders_memory, const Site& site);
   void wait_cluster(const Site& site);
   void pause(const Site& site);
   void* shared_memory(size_t bytes, const std::type_info& type, const Site& site);
@@ -132,7 +132,7 @@ class Grid {
 
   // Counts an access to memory that others can see; now and then lets them run first.
   void step(bool changes) {
-    if (changes) idle_rounds_ = idle_preemptions_ = 0;
+    if (changes) idle_rounds_ = idle_steps_ = 0;
     if (--steps_left_ <= 0) preempt();
   }
 
@@ -157,7 +157,7 @@ class Grid {
   // barriers.cpp
   void expect_cluster(int size, const Site& site);
   void expect_convergence(Barrier kind, const Site& site);
-  void* arrive(Barrier kind, const Site& site);
+  void* arrive(Barrier kind, bool orders_memory, const Site& site);
   void wait(Barrier kind, void* order, const Site& site);
   void open(Barrier kind, Block& block);
   void open(Barrier kind, Block* blocks, int count);
@@ -201,7 +201,7 @@ class Grid {
   Block* last_block_ = nullptr;  // that ran, or nullptr after a lane gave way
   int64_t steps_left_ = 0;       // to the next preemption
   int64_t idle_rounds_ = 0;      // since memory changed: times that all polls were tried in vain
-  int64_t idle_preemptions_ = 0;
+  int64_t idle_steps_ = 0;       // likewise: accesses
   bool failed_ = false;
   std::string error_;
 };

@@ -7,9 +7,9 @@
 namespace tokenyard::port::simt {
 namespace {
 
-constexpr int kMaxTsanFibers = 8000;  // what ThreadSanitizer's runtimes can take
-constexpr int kMaxIdleRounds = 1000;  // polls that give up do so much sooner
-constexpr int kMaxIdlePreemptions = 1 << 20;
+constexpr int kMaxTsanFibers = 8000;        // what ThreadSanitizer's runtimes can take
+constexpr int kMaxIdleRounds = 1000;        // polls that give up do so much sooner
+constexpr int64_t kMaxIdleSteps = 1 << 25;  // reads of a launch between two writes
 
 }  // namespace
 
@@ -118,7 +118,7 @@ void Grid::prepare() {
   stay_with_warp_ = random_.one_of({0u, 128u, 250u, 256u});
   steps_between_preemptions_ = random_.one_of({8u, 64u, 1024u});
   steps_left_ = 1 + random_.below(2 * steps_between_preemptions_);
-  idle_rounds_ = idle_preemptions_ = 0;
+  idle_rounds_ = idle_steps_ = 0;
   last_block_ = nullptr;
 }
 
@@ -144,7 +144,7 @@ void Grid::start(Cluster& cluster) {
     }
   }
   live_ += cluster.team.members;
-  idle_rounds_ = idle_preemptions_ = 0;
+  idle_rounds_ = idle_steps_ = 0;
 }
 
 // What a fiber does: one GPU thread after another.
@@ -188,7 +188,7 @@ void Grid::leave(Lane& lane) {
   ++team_.left;
   ++cluster.team.left;
   --live_;
-  idle_rounds_ = idle_preemptions_ = 0;
+  idle_rounds_ = idle_steps_ = 0;
   if (++block.team.left == block.team.members && launch_.cluster > 1) forget_shared_memory(block);
   if (cluster.team.left == cluster.team.members && !unstarted_.empty()) start(cluster);
 }
@@ -208,8 +208,9 @@ void Grid::pause(const Site& site) {
 
 void Grid::preempt() {
   steps_left_ = 1 + random_.below(2 * steps_between_preemptions_);
+  idle_steps_ += steps_left_;
   Lane& lane = *current_;
-  if (++idle_preemptions_ > kMaxIdlePreemptions) {
+  if (idle_steps_ > kMaxIdleSteps) {
     record("deadlock: a loop reads memory that nobody changes any more" + waiting_lanes(), lane, nullptr);
     throw Abort();
   }
