@@ -40,13 +40,15 @@ GuardedBuffer::~GuardedBuffer() {
   if (runtime_ != nullptr) static_cast<void>(runtime_->free(memory_));
 }
 
+// Other streams do not wait for the default one, so these wait for it.
 Status GuardedBuffer::poison() {
   TY_RETURN_IF_ERROR(runtime_->fill(memory_, kPoison, front_ + bytes_ + kGuard, nullptr));
-  return runtime_->synchronize(nullptr);  // other streams do not wait for the default one
+  return runtime_->synchronize(nullptr);
 }
 
 Status GuardedBuffer::write(const void* contents) {
-  return runtime_->copy_to_device(data(), contents, bytes_);
+  TY_RETURN_IF_ERROR(runtime_->copy_to_device(data(), contents, bytes_));
+  return runtime_->synchronize(nullptr);
 }
 
 Status GuardedBuffer::read(void* contents) const {

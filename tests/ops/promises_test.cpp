@@ -1,16 +1,16 @@
 // Promises beyond one right result: the same bits again, whatever ran before, beside it or around it.
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <optional>
+#include <algorithm>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "device.hpp"
-#include "expect.hpp"
 #include "harness/align_run.hpp"
 #include "harness/problem.hpp"
+#include "runs.hpp"
 #include "runtime/backend.hpp"
 
 namespace tokenyard::test {
@@ -19,26 +19,6 @@ namespace {
 using harness::AlignOutputs;
 using harness::AlignProblem;
 using harness::AlignRun;
-
-void require(const Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
-}
-
-AlignRun create(const std::string& device, const AlignProblem& problem,
-                const harness::AlignOptions& options = {}) {
-  std::optional<AlignRun> run;
-  require(AlignRun::create(device_id(device), problem, options, run));
-  return std::move(*run);
-}
-
-AlignOutputs launched(const std::string& device, AlignRun& run) {
-  AlignOutputs outputs;
-  require(run.poison());
-  require(run.launch(nullptr));
-  require(find_backend(device)->runtime->synchronize(nullptr));
-  require(run.collect(outputs));
-  return outputs;
-}
 
 class Promises : public testing::TestWithParam<std::string> {
  protected:

@@ -1,0 +1,78 @@
+// Launches that overlap on the card, each with its own workspace. The grid path waits for other blocks, so it
+// is the one that could hang: the time limit of these tests is part of the check.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gpu.hpp"
+#include "harness/problem.hpp"
+
+namespace tokenyard::test {
+namespace {
+
+class Overlap : public OnGpu {
+ protected:
+  // One run a stream, each of another routing.
+  void start(size_t streams, harness::AlignShape shape) {
+    for (size_t i = 0; i < streams; ++i) {
+      shape.seed = i;
+      const harness::AlignProblem problem = harness::draw(shape);
+      runs.push_back(create(device, problem, options));
+      wanted.push_back(harness::expected(problem));
+    }
+  }
+
+  void launch_rounds(const Streams& streams, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      for (size_t i = 0; i < runs.size(); ++i) require(runs[i].launch(streams[i]));
+    }
+  }
+
+  void expect_right_and_poison() {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      ASSERT_EQ(harness::difference(collected(runs[i]), wanted[i]), "") << "stream " << i;
+      require(runs[i].poison());
+    }
+  }
+
+  std::vector<harness::AlignRun> runs;
+  std::vector<harness::AlignOutputs> wanted;
+};
+
+class TwoStreams : public Overlap {};
+
+INSTANTIATE_TEST_SUITE_P(Align, TwoStreams,
+                         testing::Combine(testing::ValuesIn(kGpus),
+                                          testing::Values(TY_ALIGN_AUTO, TY_ALIGN_EVERYWHERE, TY_ALIGN_GRID,
+                                                          TY_ALIGN_SPLIT)),
+                         gpu_and_path);
+
+TEST_P(TwoStreams, DoNotDisturbEachOther) {
+  start(2, {.tokens = 4096, .top_k = 8, .experts = 256});
+  const Streams streams(*runtime, 2);
+  for (int check = 0; check < 20; ++check) {
+    launch_rounds(streams, 50);
+    streams.synchronize();
+    expect_right_and_poison();
+  }
+}
+
+class SixteenStreams : public Overlap {};
+
+INSTANTIATE_TEST_SUITE_P(Align, SixteenStreams,
+                         testing::Combine(testing::ValuesIn(kGpus), testing::Values(TY_ALIGN_GRID)),
+                         gpu_and_path);
+
+TEST_P(SixteenStreams, NeitherHangNorErrForTenSeconds) {
+  start(16, {.tokens = 16384, .top_k = 8, .experts = 256});
+  const Streams streams(*runtime, 16);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < end) {
+    launch_rounds(streams, 200);
+    streams.synchronize();
+    expect_right_and_poison();
+  }
+}
+
+}  // namespace
+}  // namespace tokenyard::test
