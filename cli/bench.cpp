@@ -56,13 +56,13 @@ std::vector<AlignProblem> rotated_inputs(const AlignShape& shape) {
   return inputs;
 }
 
-// The path's name, with which its explanation begins: "grid: …".
+// The path's name, with which its explanation begins: "grid: …", or "grid, as asked for: …".
 std::string path_taken(const Device& device, const AlignShape& shape, ty_align_path path) {
   char text[512];
   const ty_align_args args = call_of(shape, path);
   require(ty_align_explain(device.id, &args, text, sizeof text));
   const std::string explanation = text;
-  return explanation.substr(0, explanation.find(':'));
+  return explanation.substr(0, explanation.find_first_of(":,"));
 }
 
 double rounded(double value) { return std::round(1000 * value) / 1000; }

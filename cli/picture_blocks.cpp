@@ -1,11 +1,9 @@
-#include "picture.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <numeric>
+
+#include "picture.hpp"
 
 namespace tokenyard::cli {
 namespace {
@@ -118,9 +116,12 @@ std::vector<Cell> slot_cells(const Terminal& terminal, const harness::AlignProbl
 
 // "3" or, with a map, "3 (global 17)".
 std::string expert_name(const harness::AlignProblem& problem, int32_t expert) {
-  const auto at = std::find(problem.expert_map.begin(), problem.expert_map.end(), expert);
-  if (at == problem.expert_map.end()) return fmt::format("{}", expert);
-  return fmt::format("{} (global {})", expert, at - problem.expert_map.begin());
+  if (problem.expert_map.empty()) return fmt::format("{}", expert);
+  std::vector<size_t> global;
+  for (size_t id = 0; id < problem.expert_map.size(); ++id) {
+    if (problem.expert_map[id] == expert) global.push_back(id);
+  }
+  return fmt::format("{} (global {})", expert, fmt::join(global, ", "));
 }
 
 std::string unused_blocks(const Terminal& terminal, const harness::AlignProblem& problem, int64_t used) {
@@ -129,34 +130,6 @@ std::string unused_blocks(const Terminal& terminal, const harness::AlignProblem&
   return terminal.paint(
       kFaint, fmt::format("{:{}}and {} unused {} of expert -1: room for the worst routing\n", "", kMargin,
                           unused, unused == 1 ? "block" : "blocks"));
-}
-
-// What one column of the loads picture stands for.
-struct Column {
-  int32_t load;
-  fmt::text_style style;
-};
-
-// `height` rows of text, top first, that draw columns in eighths of a row.
-std::string column_rows(const Terminal& terminal, const std::vector<Column>& columns, int32_t highest,
-                        int height, int label_width) {
-  static const std::array<std::string, 9> eighths{" ",      "\u2581", "\u2582", "\u2583", "\u2584",
-                                                  "\u2585", "\u2586", "\u2587", "\u2588"};
-  std::string out;
-  for (int row = height - 1; row >= 0; --row) {
-    const std::string label = row == height - 1 ? fmt::format("{}", highest) : "";
-    out += fmt::format("{:{}}{} ", "", kMargin,
-                       terminal.paint(kFaint, fmt::format("{:>{}}", label, label_width)));
-    for (const Column& column : columns) {
-      const int64_t eighths_filled =
-          (int64_t{8} * height * column.load + highest - 1) / highest;  // one shows
-      const int64_t here = std::clamp<int64_t>(eighths_filled - int64_t{8} * row, 0, 8);
-      out += here == 0 ? " " : terminal.paint(column.style, eighths[here]);
-    }
-    out.erase(out.find_last_not_of(' ') + 1);
-    out += '\n';
-  }
-  return out;
 }
 
 }  // namespace
@@ -169,12 +142,11 @@ std::string blocks_picture(const Terminal& terminal, const harness::AlignProblem
                            const harness::AlignOutputs& outputs) {
   if (problem.num_pairs() == 0) return "";
   const Cell margin = cell(terminal, {}, " ", 1);
-  std::string out =
-      terminal.paint(fmt::emphasis::bold, "topk_ids") + "  each token and the experts that it chose\n";
+  std::string out = fmt::format("{}  each token and the experts that it chose\n",
+                                terminal.paint(fmt::emphasis::bold, "topk_ids"));
   out += fold(terminal, margin, token_cells(terminal, problem), 3);
-  out += "\n" + terminal.paint(fmt::emphasis::bold, "sorted_pair_ids") +
-         fmt::format("  a line a block of {}, one expert each: token.choice, padding {}\n",
-                     problem.shape.block, kPad);
+  out += fmt::format("\n{}  a line a block of {}, one expert each: token.choice, padding {}\n",
+                     terminal.paint(fmt::emphasis::bold, "sorted_pair_ids"), problem.shape.block, kPad);
 
   const int64_t used = outputs.num_padded / problem.shape.block;
   size_t expert_width = 0;
@@ -192,49 +164,6 @@ std::string blocks_picture(const Terminal& terminal, const harness::AlignProblem
         fold(terminal, head, slot_cells(terminal, problem, outputs, block, terminal.width - head.width), 1);
   }
   return out + unused_blocks(terminal, problem, used);
-}
-
-std::string loads_picture(const Terminal& terminal, std::vector<int32_t> counts, LoadOrder order) {
-  if (order == LoadOrder::kByLoad) std::sort(counts.begin(), counts.end(), std::greater<>());
-  const int32_t highest = std::max(*std::max_element(counts.begin(), counts.end()), 1);
-  const double mean = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0})) /
-                      static_cast<double>(counts.size());
-  const int label_width = static_cast<int>(fmt::formatted_size("{}", highest));
-  const size_t columns_in_row = static_cast<size_t>(terminal.width - kMargin - label_width - 2);
-
-  constexpr size_t kMostRowsOfColumns = 4;
-  const size_t experts_in_column =
-      (counts.size() + columns_in_row * kMostRowsOfColumns - 1) / (columns_in_row * kMostRowsOfColumns);
-  std::vector<Column> columns;
-  for (size_t first = 0; first < counts.size(); first += experts_in_column) {
-    const size_t last = std::min(first + experts_in_column, counts.size());
-    const int32_t load = *std::max_element(counts.begin() + first, counts.begin() + last);
-    columns.push_back({load, load > 2 * mean ? fmt::fg(terminal_color::bright_red)
-                             : load > mean   ? fmt::fg(terminal_color::bright_yellow)
-                                             : fmt::fg(terminal_color::bright_cyan)});
-  }
-
-  const char* what = order == LoadOrder::kByLoad ? "highest first" : "by id";
-  const std::string scale = experts_in_column == 1
-                                ? "a column each"
-                                : fmt::format("a column is the highest of {}", experts_in_column);
-  std::string out = terminal.paint(fmt::emphasis::bold, "counts") +
-                    fmt::format("  pairs of each expert, {}, {}; mean {:.1f}\n", what, scale, mean);
-  const size_t rows_of_columns = (columns.size() + columns_in_row - 1) / columns_in_row;
-  const int height = rows_of_columns == 1 ? 8 : 4;
-  for (size_t first = 0; first < columns.size(); first += columns_in_row) {
-    const size_t last = std::min(first + columns_in_row, columns.size());
-    out += column_rows(terminal, {columns.begin() + first, columns.begin() + last}, highest, height,
-                       label_width);
-    const std::string from = fmt::format("{}", first * experts_in_column);
-    const std::string to = fmt::format("{}", std::min(last * experts_in_column, counts.size()) - 1);
-    const size_t columns_here = last - first;
-    const bool both = from != to && from.size() + to.size() + 1 <= columns_here;
-    out += fmt::format(
-        "{:{}}{}\n", "", kMargin + label_width + 1,
-        terminal.paint(kFaint, both ? fmt::format("{}{:>{}}", from, to, columns_here - from.size()) : from));
-  }
-  return out;
 }
 
 }  // namespace tokenyard::cli
