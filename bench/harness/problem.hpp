@@ -27,7 +27,7 @@ struct AlignShape {
   int64_t extra_capacity = 0;  // slots beyond ty_align_capacity(); may be negative, but the minimum stays
   Distribution distribution = Distribution::kUniform;
   bool invalid_ids = false;  // a tenth of the ids -1, below -1, E or beyond
-  bool duplicates = false;   // experts drawn with repetition inside a token
+  bool duplicates = false;   // experts drawn with repetition inside a token, as they are where K > E
   uint64_t seed = 0;
 
   std::string command() const;  // "tokenyard verify --tokens … --seed …", which runs it again
