@@ -105,7 +105,7 @@ void VerifyCommand::run() const {
   if (one_shape) check_shape(shape);
   std::vector<std::string> path_words;
   for (ty_align_path each : paths) path_words.push_back(word_of(path_choices(), each));
-  fmt::print("verify on {}, path {}\n", device.description, fmt::join(path_words, ", "));
+  fmt::print("verify on {}\n  path {}\n", device.description, fmt::join(path_words, ", "));
   if (!device.why_not_best.empty()) fmt::print("  {}\n", device.why_not_best);
 
   const Clock::time_point start = Clock::now();
