@@ -1,4 +1,4 @@
-// Options whose value is one of a few words, or a comma list of them.
+// Options whose value is one of a few words, or a comma list of them. Choices live as long as the program.
 #pragma once
 
 #include <fmt/format.h>
@@ -40,27 +40,22 @@ const std::string& word_of(const Choices<T>& choices, const T& value) {
 template <class T, class Target>
 CLI::Option* add_choice(CLI::App& command, const std::string& option, const Choices<T>& choices,
                         Target& target, const std::string& description) {
-  return command
-      .add_option_function<std::string>(
-          option,
-          [option, choices, &target](const std::string& given) { target = chosen(option, choices, given); },
-          description)
-      ->type_name("WORD");
+  const auto take = [option, &choices, &target](const CLI::results_t& given) {
+    target = chosen(option, choices, given.back());
+    return true;
+  };
+  return command.add_option(option, take, description)->type_name("WORD");
 }
 
 template <class T>
 CLI::Option* add_choice_list(CLI::App& command, const std::string& option, const Choices<T>& choices,
                              std::vector<T>& target, const std::string& description) {
-  return command
-      .add_option_function<std::vector<std::string>>(
-          option,
-          [option, choices, &target](const std::vector<std::string>& given) {
-            target.clear();
-            for (const std::string& word : given) target.push_back(chosen(option, choices, word));
-          },
-          description)
-      ->delimiter(',')
-      ->type_name("WORD,...");
+  const auto take = [option, &choices, &target](const CLI::results_t& given) {
+    target.clear();
+    for (const std::string& word : given) target.push_back(chosen(option, choices, word));
+    return true;
+  };
+  return command.add_option(option, take, description)->delimiter(',')->expected(-1)->type_name("WORD,...");
 }
 
 }  // namespace tokenyard::cli

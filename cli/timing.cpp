@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "failure.hpp"
 
@@ -29,7 +30,7 @@ double us_since(Clock::time_point start) {
 Quantiles quantiles(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto at = [&](double share) {
-    return samples[static_cast<size_t>(share * (samples.size() - 1) + 0.5)];
+    return samples[static_cast<size_t>(std::lround(share * static_cast<double>(samples.size() - 1)))];
   };
   return {at(0.2), at(0.5), at(0.8)};
 }

@@ -104,6 +104,7 @@ void VerifyCommand::run() const {
   const std::vector<ty_align_path> paths = path ? std::vector{*path} : paths_of(device);
   if (one_shape) check_shape(shape);
   std::vector<std::string> path_words;
+  path_words.reserve(paths.size());
   for (ty_align_path each : paths) path_words.push_back(word_of(path_choices(), each));
   fmt::print("verify on {}\n  path {}\n", device.description, fmt::join(path_words, ", "));
   if (!device.why_not_best.empty()) fmt::print("  {}\n", device.why_not_best);
