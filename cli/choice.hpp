@@ -55,7 +55,10 @@ CLI::Option* add_choice_list(CLI::App& command, const std::string& option, const
     for (const std::string& word : given) target.push_back(chosen(option, choices, word));
     return true;
   };
-  return command.add_option(option, take, description)->delimiter(',')->expected(-1)->type_name("WORD,...");
+  return command.add_option(option, take, description)
+      ->delimiter(',')
+      ->expected(1, -1)
+      ->type_name("WORD,...");
 }
 
 }  // namespace tokenyard::cli

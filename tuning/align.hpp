@@ -13,13 +13,14 @@ namespace tokenyard::tuning {
 struct AlignGeometry {
   int everywhere_threads, everywhere_items;              // small batches
   int everywhere_large_threads, everywhere_large_items;  // the rest of that path
-  int grid_threads, grid_items;
+  int grid_threads;
+  int grid_items, grid_large_items;  // chunks of one tile; the rest
 };
 
-inline constexpr AlignGeometry kNvidiaGeometry{256, 2, 1024, 8, 1024, 8};
-inline constexpr AlignGeometry kAmdGeometry{256, 2, 512, 4, 512, 4};
+inline constexpr AlignGeometry kNvidiaGeometry{256, 2, 1024, 8, 1024, 2, 8};
+inline constexpr AlignGeometry kAmdGeometry{256, 2, 512, 4, 512, 4, 4};
 // The executor runs a fiber per thread: small blocks, so that small problems have many tiles and blocks.
-inline constexpr AlignGeometry kSimtGeometry{64, 2, 128, 4, 256, 2};
+inline constexpr AlignGeometry kSimtGeometry{64, 2, 128, 4, 256, 1, 4};
 
 struct AlignRow {
   int64_t max_pairs;  // the row serves problems up to this size
@@ -32,11 +33,8 @@ inline constexpr int64_t kAnyPairs = std::numeric_limits<int64_t>::max();
 
 // Devices with clusters. Measured on an H200: bench/results/.
 inline constexpr AlignRow kHopperRows[] = {
-    {8192, TY_ALIGN_EVERYWHERE, 128, 1},
-    {16384, TY_ALIGN_GRID, 16, 1},
-    {32768, TY_ALIGN_GRID, 32, 4},
-    {131072, TY_ALIGN_GRID, 64, 8},
-    {kAnyPairs, TY_ALIGN_GRID, 120, 8},
+    {8192, TY_ALIGN_EVERYWHERE, 128, 1}, {16384, TY_ALIGN_GRID, 16, 1},      {32768, TY_ALIGN_GRID, 32, 4},
+    {131072, TY_ALIGN_GRID, 64, 8},      {kAnyPairs, TY_ALIGN_GRID, 120, 8},
 };
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.

@@ -32,8 +32,9 @@ Status check_pointer(const char* argument, const T* pointer, size_t alignment, b
                     : Status();
   }
   if (reinterpret_cast<uintptr_t>(pointer) % alignment == 0) return {};
-  return {TY_INVALID_ARGUMENT, text("align: ", argument, " is at address ", static_cast<const void*>(pointer),
-                                    ", expected a multiple of ", alignment, ": align it to its element type")};
+  return {TY_INVALID_ARGUMENT,
+          text("align: ", argument, " is at address ", static_cast<const void*>(pointer),
+               ", expected a multiple of ", alignment, ": align it to its element type")};
 }
 
 bool sizes_in_range(int64_t num_pairs, int32_t experts, int32_t block_size) {
@@ -81,8 +82,8 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
   TY_RETURN_IF_ERROR(check_range("top_k", args.top_k, 1, kMaxPosition, "pass the columns of topk_ids"));
   TY_RETURN_IF_ERROR(check_range("num_tokens", args.num_tokens, 0, kMaxPosition / args.top_k,
                                  "pair indices are int32; split the batch"));
-  TY_RETURN_IF_ERROR(check_range("num_experts", args.num_experts, 1, kMaxExperts,
-                                 "pass the global number of experts"));
+  TY_RETURN_IF_ERROR(
+      check_range("num_experts", args.num_experts, 1, kMaxExperts, "pass the global number of experts"));
   TY_RETURN_IF_ERROR(check_range("block_size", args.block_size, 1, kMaxPosition,
                                  "pass the rows of the matrix product's tile"));
   const int64_t stride = args.row_stride == 0 ? args.top_k : args.row_stride;
@@ -101,13 +102,14 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
   const int64_t pairs = args.num_tokens * args.top_k;
   const int64_t needed = min_capacity(pairs, experts, args.block_size);
   if (needed < 0) {
-    return {TY_INVALID_ARGUMENT,
-            text("align: ", pairs, " pairs of ", experts, " experts in blocks of ", args.block_size,
-                 " may need more than ", kMaxPosition,
-                 " slots, expected positions that fit in int32: use a smaller block_size or split the batch")};
+    return {
+        TY_INVALID_ARGUMENT,
+        text("align: ", pairs, " pairs of ", experts, " experts in blocks of ", args.block_size,
+             " may need more than ", kMaxPosition,
+             " slots, expected positions that fit in int32: use a smaller block_size or split the batch")};
   }
-  TY_RETURN_IF_ERROR(check_range("capacity", args.capacity, needed, kMaxPosition,
-                                 "allocate ty_align_capacity() slots"));
+  TY_RETURN_IF_ERROR(
+      check_range("capacity", args.capacity, needed, kMaxPosition, "allocate ty_align_capacity() slots"));
 
   const size_t id_bytes = args.ids_dtype == TY_INT64 ? sizeof(int64_t) : sizeof(int32_t);
   TY_RETURN_IF_ERROR(check_pointer("topk_ids", args.topk_ids, id_bytes, required && pairs > 0));
@@ -115,7 +117,8 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
   const bool has_slots = args.capacity > 0;
   TY_RETURN_IF_ERROR(
       check_pointer("sorted_pair_ids", args.sorted_pair_ids, sizeof(int32_t), required && has_slots));
-  TY_RETURN_IF_ERROR(check_pointer("block_expert", args.block_expert, sizeof(int32_t), required && has_slots));
+  TY_RETURN_IF_ERROR(
+      check_pointer("block_expert", args.block_expert, sizeof(int32_t), required && has_slots));
   TY_RETURN_IF_ERROR(check_pointer("num_padded", args.num_padded, sizeof(int32_t), required));
   TY_RETURN_IF_ERROR(check_pointer("counts", args.counts, sizeof(int32_t), false));
   TY_RETURN_IF_ERROR(check_pointer("offsets", args.offsets, sizeof(int32_t), false));

@@ -27,7 +27,7 @@ struct Problem {
   int32_t* sorted_pair_ids;
   int32_t* block_expert;
   int32_t* num_padded;
-  int32_t* counts;       // this and below: nullptr if not wanted
+  int32_t* counts;  // this and below: nullptr if not wanted
   int32_t* offsets;
   int32_t* inverse;
   int32_t* block_rows;

@@ -52,29 +52,37 @@ class Exchange {
     gpu.store(words_ + static_cast<int64_t>(row) * columns_ + column, tag | static_cast<uint64_t>(count));
   }
 
-  // Adds up a column: `before` over the rows above `row`, `total` over all. With kPoll it waits for words
-  // of this launch; without, a kernel boundary has ordered them and the tag does not matter.
-  template <bool kPoll, class Thread>
-  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, int32_t& before,
-                        int32_t& total) const {
-    constexpr int kInFlight = 8;
-    for (int32_t first = 0; first < rows_; first += kInFlight) {
-      uint64_t word[kInFlight];
-      for (;;) {
-        bool fresh = true;
+  // Some words of a column, on their way.
+  static constexpr int kInFlight = 8;
+  struct Words {
+    uint64_t word[kInFlight];
+  };
+  template <class Thread>
+  TY_DEVICE void request(Thread& gpu, int32_t first_row, int32_t column, Words& words) const {
+    if (column >= columns_) return;
 #pragma unroll
-        for (int i = 0; i < kInFlight; ++i) {
-          word[i] = first + i < rows_
-                        ? gpu.load(words_ + static_cast<int64_t>(first + i) * columns_ + column)
-                        : tag;
-          fresh = fresh && (word[i] >> kCountBits) == (tag >> kCountBits);
-        }
-        if (!kPoll || fresh) break;
+    for (int i = 0; i < kInFlight; ++i) {  // beyond the last row, the last row again
+      const int32_t row = port::min_of(first_row + i, rows_ - 1);
+      words.word[i] = gpu.load(words_ + static_cast<int64_t>(row) * columns_ + column);
+    }
+  }
+
+  // Adds up a column: `before` over the rows above `row`, `total` over all. `words` holds what request()
+  // brought of the first rows. With kPoll it waits for words of this launch; without, a kernel boundary has
+  // ordered them and the tag does not matter.
+  template <bool kPoll, class Thread>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, Words& words, int32_t& before,
+                        int32_t& total) const {
+    for (int32_t first = 0; first < rows_; first += kInFlight) {
+      if (first > 0) request(gpu, first, column, words);
+      while (kPoll && !fresh(words, tag)) {
         gpu.pause();
+        request(gpu, first, column, words);
       }
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
-        const int32_t count = first + i < rows_ ? static_cast<int32_t>(word[i] & kMaxRowPairs) : 0;
+        if (first + i >= rows_) break;
+        const auto count = static_cast<int32_t>(words.word[i] & kMaxRowPairs);
         total += count;
         if (first + i < row) before += count;
       }
@@ -82,6 +90,13 @@ class Exchange {
   }
 
  private:
+  static TY_DEVICE bool fresh(const Words& words, uint64_t tag) {
+    uint64_t differ = 0;
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) differ |= words.word[i] ^ tag;
+    return differ >> kCountBits == 0;
+  }
+
   uint64_t* epoch_;
   uint64_t* words_;
   int32_t rows_;

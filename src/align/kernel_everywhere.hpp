@@ -7,7 +7,7 @@
 //   pads and the tail up to the capacity are spread over warps and blocks.
 //
 // One trip to memory for the ids, two block barriers, one trip for the stores. Ids that do not fit in the
-// block's registers are read in tiles, twice.
+// block's registers are read in tiles (kManyTiles), twice.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace tokenyard::align {
 
-template <int kThreads, int kItems>
+template <class Ids, int kThreads, int kItems, bool kManyTiles>
 struct Everywhere {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
@@ -32,12 +32,12 @@ struct Everywhere {
   struct Shared {
     typename Thread::template array<uint32_t, kMaxExperts> histogram;
     RankTables<Thread, kThreads, kMaxOwned> ranks;
-    typename Thread::template array<int32_t, 3 * (kThreads / Thread::warp_size)> partial;
+    typename Thread::template array<int32_t, 2 * (kThreads / Thread::warp_size)> partial;
   };
 
+  int32_t owned;  // experts of each block, 1 to kMaxOwned
   Ids ids;
   Outputs out;
-  int32_t owned;  // experts of each block, 1 to kMaxOwned
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
@@ -48,79 +48,92 @@ struct Everywhere {
 
     int32_t expert[kItems];
     int32_t rank[kItems];
-    read_tile(gpu, 0, expert);
-    for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) shared.histogram(e) = 0;
-    shared.ranks.clear(gpu, mine);
+    load_tile(gpu, 0, expert);
+    gpu.zero(shared.histogram, 0, (out.experts + 3) / 4 * 4, gpu.thread(), kThreads);
+    shared.ranks.clear(gpu);
     gpu.sync_block();
 
+    ids.resolve(items(0), expert);
     count(gpu, shared, 0, expert);
-    for (int32_t tile = kTile; tile < pairs; tile += kTile) {
+    for (int32_t tile = kTile; kManyTiles && tile < pairs; tile += kTile) {
       int32_t more[kItems];
-      read_tile(gpu, tile, more);
+      load_tile(gpu, tile, more);
+      ids.resolve(items(tile), more);
       count(gpu, shared, tile, more);
     }
-    rank_own(gpu, shared, first, mine, expert, rank);
+    rank_own(gpu, shared, 0, first, mine, expert, rank);
     gpu.sync_block();
 
     const Layout layout = lay_out(gpu, shared, first, mine);
     int32_t next = layout.run.first_block * out.block.divisor();  // lane i: where own expert i goes on
     place(gpu, shared, 0, mine, expert, rank, next);
-    for (int32_t tile = kTile; tile < pairs; tile += kTile) {
+    for (int32_t tile = kTile; kManyTiles && tile < pairs; tile += kTile) {
       next = skip_tile(gpu, shared, mine, next);
-      read_tile(gpu, tile, expert);
-      rank_own(gpu, shared, first, mine, expert, rank);
+      load_tile(gpu, tile, expert);
+      ids.resolve(items(tile), expert);
+      rank_own(gpu, shared, tile, first, mine, expert, rank);
       gpu.sync_block();
       place(gpu, shared, tile, mine, expert, rank, next);
     }
 
-    for (int i = gpu.warp(); i < mine; i += gpu.warps()) {
+    for (int i = gpu.warp(); i < mine; i += warps<Thread>()) {
       const Run run{first + i, gpu.shfl(layout.run.pairs, i), gpu.shfl(layout.run.first_block, i),
                     gpu.shfl(layout.run.blocks, i)};
       if (gpu.lane() == 0) out.write_expert(run);
       out.write_pads(gpu, run);
       out.write_blocks(run, gpu.lane(), Thread::warp_size);
     }
-    out.write_tail(gpu, layout.used_blocks);
-    if (gpu.block() == 0 && gpu.thread() == 0 && out.wants_dropped()) out.write_dropped(layout.valid_pairs);
+    const int busy = owned * 2 <= warps<Thread>() ? owned * Thread::warp_size : 0;
+    out.template write_tail<kThreads>(gpu, layout.used_blocks, busy);
+    if (out.wants_dropped() && gpu.block() == 0 && gpu.warp() == 0) write_dropped(gpu, shared);
   }
 
  private:
+  template <class Thread>
+  static constexpr int warps() {
+    return kThreads / Thread::warp_size;
+  }
+
   struct Layout {
     Run run;  // of own expert number lane()
     int32_t used_blocks;
-    int32_t valid_pairs;
   };
 
   // A tile's pairs go to warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
-  template <class Thread>
-  TY_DEVICE int32_t rows(Thread&, int32_t tile) const {
+  TY_DEVICE int32_t rows(int32_t tile) const {
     const int32_t left = port::min_of(out.num_pairs - tile, kTile);
     return (left + kThreads - 1) / kThreads;
   }
+  // Items of a thread that are worth a look; where they are few, all of them.
+  TY_DEVICE int32_t items(int32_t tile) const { return kManyTiles ? rows(tile) : kItems; }
   template <class Thread>
   TY_DEVICE int32_t offset(Thread& gpu, int32_t tile) const {
-    return gpu.warp() * rows(gpu, tile) * Thread::warp_size + gpu.lane();
+    return gpu.warp() * rows(tile) * Thread::warp_size + gpu.lane();
   }
 
   template <class Thread>
   TY_DEVICE int32_t end_of_warp(Thread& gpu, int32_t tile) const {
-    return port::min_of((gpu.warp() + 1) * rows(gpu, tile) * Thread::warp_size, out.num_pairs - tile);
+    return port::min_of((gpu.warp() + 1) * rows(tile) * Thread::warp_size, out.num_pairs - tile);
   }
 
   template <class Thread>
-  TY_DEVICE void read_tile(Thread& gpu, int32_t tile, int32_t (&expert)[kItems]) const {
-    ids.template read<kItems>(tile, offset(gpu, tile), Thread::warp_size, end_of_warp(gpu, tile), expert);
+  TY_DEVICE void load_tile(Thread& gpu, int32_t tile, int32_t (&expert)[kItems]) const {
+    ids.template load<kItems>(tile, offset(gpu, tile), Thread::warp_size, end_of_warp(gpu, tile), items(tile),
+                              expert);
   }
 
   template <class Thread, class S>
   TY_DEVICE void count(Thread& gpu, S& shared, int32_t tile, const int32_t (&expert)[kItems]) const {
+    const int32_t last = items(tile);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
+      if (k >= last) break;
       if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
     }
     if (out.inverse == nullptr || gpu.block() != 0) return;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {  // dropped pairs belong to no block: the first one marks them
+      if (k >= last) break;
       const int32_t at = offset(gpu, tile) + k * Thread::warp_size;
       if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.inverse[tile + at] = -1;
     }
@@ -128,13 +141,17 @@ struct Everywhere {
 
   // Own experts become bins 0 .. mine-1, all others -1.
   template <class Thread, class S>
-  TY_DEVICE void rank_own(Thread& gpu, S& shared, int32_t first, int32_t mine, int32_t (&expert)[kItems],
-                          int32_t (&rank)[kItems]) const {
+  TY_DEVICE void rank_own(Thread& gpu, S& shared, int32_t tile, int32_t first, int32_t mine,
+                          int32_t (&expert)[kItems], int32_t (&rank)[kItems]) const {
+    const int32_t last = items(tile);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
+      if (k >= last) break;
       const int32_t bin = expert[k] - first;
       expert[k] = expert[k] >= 0 && bin >= 0 && bin < mine ? bin : -1;
-      rank[k] = gpu.any(expert[k] >= 0) ? shared.ranks.rank_row(gpu, expert[k]) : 0;
+      if (gpu.any(expert[k] >= 0)) {
+        rank[k] = shared.ranks.rank_row(gpu, expert[k] >= 0 ? expert[k] : shared.ranks.spare_bin(gpu), true);
+      }
     }
   }
 
@@ -142,32 +159,30 @@ struct Everywhere {
   TY_DEVICE Layout lay_out(Thread& gpu, S& shared, int32_t first, int32_t mine) const {
     int32_t below = 0;
     int32_t used = 0;
-    int32_t valid = 0;
     for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) {
-      const int32_t pairs = static_cast<int32_t>(shared.histogram(e));
-      const int32_t blocks = out.block.ceil(pairs);
+      const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
       used += blocks;
-      valid += pairs;
       if (e < first) below += blocks;
     }
     below = gpu.reduce_add(below);
     used = gpu.reduce_add(used);
-    valid = gpu.reduce_add(valid);
     if (gpu.lane() == 0) {
-      shared.partial(3 * gpu.warp()) = below;
-      shared.partial(3 * gpu.warp() + 1) = used;
-      shared.partial(3 * gpu.warp() + 2) = valid;
+      shared.partial(2 * gpu.warp()) = below;
+      shared.partial(2 * gpu.warp() + 1) = used;
     }
     gpu.sync_block();
-    const bool has = gpu.lane() < gpu.warps();
-    below = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(3 * gpu.lane())) : 0);
-    used = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(3 * gpu.lane() + 1)) : 0);
-    valid = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(3 * gpu.lane() + 2)) : 0);
+    const bool has = gpu.lane() < warps<Thread>();
+    below = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(2 * gpu.lane())) : 0);
+    used = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(2 * gpu.lane() + 1)) : 0);
 
     const int32_t own = gpu.lane() < mine ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
     const int32_t blocks = out.block.ceil(own);
-    const int32_t through = port::warp_inclusive_sum(gpu, blocks);
-    return {{first + gpu.lane(), own, below + through - blocks, blocks}, used, valid};
+    int32_t through = blocks;
+    for (int delta = 1; delta < owned; delta *= 2) {
+      const int32_t below_lane = gpu.shfl_up(through, delta);
+      if (gpu.lane() >= delta) through += below_lane;
+    }
+    return {{first + gpu.lane(), own, below + through - blocks, blocks}, used};
   }
 
   // Pairs of own expert number lane() in the tile's warps before `warp`.
@@ -175,18 +190,27 @@ struct Everywhere {
   TY_DEVICE int32_t pairs_before(Thread& gpu, S& shared, int32_t mine, int warp) const {
     int32_t sum = 0;
     if (gpu.lane() < mine) {
-      for (int w = 0; w < warp; ++w) sum += shared.ranks.count(w * kMaxOwned + gpu.lane());
+#pragma unroll 4
+      for (int w = 0; w < warp; ++w) sum += shared.ranks.count_of(w, gpu.lane());
     }
     return sum;
   }
 
   template <class Thread, class S>
-  TY_DEVICE void place(Thread& gpu, S& shared, int32_t tile, int32_t mine,
-                       const int32_t (&bin)[kItems], const int32_t (&rank)[kItems], int32_t next) const {
+  TY_DEVICE void place(Thread& gpu, S& shared, int32_t tile, int32_t mine, const int32_t (&bin)[kItems],
+                       const int32_t (&rank)[kItems], int32_t next) const {
+    const int32_t last = items(tile);
+    bool any_own = false;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= last) break;
+      any_own = any_own || bin[k] >= 0;
+    }
+    if (!gpu.any(any_own)) return;
     const int32_t begin = next + pairs_before(gpu, shared, mine, gpu.warp());
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (!gpu.any(bin[k] >= 0)) continue;
+      if (k >= last) break;
       const int32_t slot = gpu.shfl(begin, bin[k] >= 0 ? bin[k] : 0) + rank[k];
       const int32_t pair = tile + offset(gpu, tile) + k * Thread::warp_size;
       if (bin[k] >= 0) {
@@ -196,12 +220,22 @@ struct Everywhere {
     }
   }
 
+  template <class Thread, class S>
+  TY_DEVICE void write_dropped(Thread& gpu, S& shared) const {
+    int32_t valid = 0;
+    for (int32_t e = gpu.lane(); e < out.experts; e += Thread::warp_size) {
+      valid += static_cast<int32_t>(shared.histogram(e));
+    }
+    valid = gpu.reduce_add(valid);
+    if (gpu.lane() == 0) out.write_dropped(valid);
+  }
+
   // Moves on by the tile's pairs and clears the tables for the next one.
   template <class Thread, class S>
   TY_DEVICE int32_t skip_tile(Thread& gpu, S& shared, int32_t mine, int32_t next) const {
-    next += pairs_before(gpu, shared, mine, gpu.warps());
+    next += pairs_before(gpu, shared, mine, warps<Thread>());
     gpu.sync_block();
-    shared.ranks.clear(gpu, mine);
+    shared.ranks.clear(gpu);
     return next;
   }
 };

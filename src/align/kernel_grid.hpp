@@ -29,8 +29,9 @@ namespace tokenyard::align {
 
 enum class Stage { kWhole, kCount, kPlace };
 
-// Up to 256 experts sort in one pass (kPasses), up to 4096 in two.
-template <int kThreads, int kItems, int kPasses, int kCluster, Stage kStage>
+// Up to 256 experts sort in one pass (kPasses), up to 4096 in two. Without kManyTiles a chunk must fit in a
+// tile; the kernel is the smaller for it, and its code is fetched at every launch.
+template <class Ids, int kThreads, int kItems, bool kManyTiles, int kPasses, int kCluster, Stage kStage>
 struct Grid {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
@@ -38,6 +39,8 @@ struct Grid {
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kExperts = kPasses == 1 ? 256 : kMaxExperts;
   static_assert(kStage == Stage::kWhole || kCluster == 1);
+  // Where the histogram is that of the tile, the sort need not count again.
+  static constexpr bool kStartsKnown = !kManyTiles && kPasses == 1 && kStage == Stage::kWhole;
 
   template <class Thread>
   struct Shared {
@@ -59,40 +62,52 @@ struct Grid {
     }
   };
 
-  Ids ids;
-  Outputs out;
-  Exchange exchange;
   int32_t chunk;  // pairs of each block
+  FastDivide blocks;
+  Ids ids;
+  Exchange exchange;
+  Outputs out;
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
     const Range range = own_range(gpu);
-    const bool one_tile = chunk <= kTile;
+    const bool one_tile = !kManyTiles || chunk <= kTile;
 
-    int32_t expert[kItems];
+    int32_t expert[kItems];  // of the tile that was read last
     uint64_t tag = 0;
-    if (one_tile || kStage != Stage::kPlace) read_tile(gpu, range, expert);
     if constexpr (kStage != Stage::kPlace) {
       tag = exchange.tag(gpu);
       count_chunk(gpu, shared, range, expert);
       publish(gpu, shared, tag);
     }
     if constexpr (kStage != Stage::kCount) {
-      int32_t pairs = one_tile ? sort(gpu, shared, range, expert) : 0;
-      lay_out(gpu, shared, tag);
-      for (Range tile = range; tile.first < tile.last; tile.first += kTile) {
-        if (!one_tile) {
-          read_tile(gpu, tile, expert);
-          pairs = sort(gpu, shared, tile, expert);
+      Layout layout;
+      Range tile = range;
+      do {
+        if (kStage == Stage::kPlace || !one_tile) {
+          load_tile(gpu, tile, expert);
+          shared.sort.prepare(gpu);
+          ids.resolve(rows(tile), expert);
         }
+        mark_dropped(gpu, tile, expert);
+        const bool is_first = !kManyTiles || tile.first == range.first;
+        Exchange::Words words;  // the other blocks' counts travel while this one sorts
+        const int32_t pairs =
+            shared.sort.template sort<kStartsKnown>(gpu, expert, offset(gpu, tile), rows(tile), [&] {
+              if (is_first) exchange.request(gpu, 0, gpu.thread(), words);
+            });
+        if (is_first) layout = lay_out(gpu, shared, tag, words);
         place(gpu, shared, tile.first, pairs, !one_tile);
-      }
+        tile.first += kTile;
+      } while (kManyTiles && tile.first < tile.last);
+      write_rest(gpu, layout);
     }
-    gpu.template wait_cluster<kCluster>();  // the neighbours have read this block's histogram
+    gpu.template wait_cluster<kCluster>();  // until the neighbours have read this block's histogram
   }
 
  private:
+  static constexpr int kHolders = port::min_of(kThreads, kExperts);  // threads that hold an expert
   static constexpr int32_t kShareBlocks = 64;  // a run of more blocks is described by all thread blocks
 
   struct Range {  // of pairs
@@ -122,30 +137,29 @@ struct Grid {
   }
 
   template <class Thread>
-  TY_DEVICE void read_tile(Thread& gpu, Range range, int32_t (&expert)[kItems]) const {
-    ids.template read<kItems>(range.first, offset(gpu, range), Thread::warp_size, end_of_warp(gpu, range),
-                              expert);
+  TY_DEVICE void load_tile(Thread& gpu, Range range, int32_t (&expert)[kItems]) const {
+    ids.template load<kItems>(range.first, offset(gpu, range), Thread::warp_size, end_of_warp(gpu, range),
+                              rows(range), expert);
   }
 
-  // `expert` holds the chunk's first tile; the others are read here.
+  // Leaves the last tile's experts.
   template <class Thread, class S>
-  TY_DEVICE void count_chunk(Thread& gpu, S& shared, Range range, const int32_t (&expert)[kItems]) const {
-    for (int32_t e = gpu.thread(); e < exchange.columns(); e += kThreads) shared.histogram(e) = 0;
+  TY_DEVICE void count_chunk(Thread& gpu, S& shared, Range tile, int32_t (&expert)[kItems]) const {
+    load_tile(gpu, tile, expert);
+    const int32_t cells = kStartsKnown ? kExperts : (exchange.columns() + 3) / 4 * 4;
+    gpu.zero(shared.histogram, 0, cells, gpu.thread(), kThreads);
+    if constexpr (kStage == Stage::kWhole) shared.sort.prepare(gpu);
     gpu.sync_block();
-    count_tile(gpu, shared, expert);
-    for (range.first += kTile; range.first < range.last; range.first += kTile) {
-      int32_t more[kItems];
-      read_tile(gpu, range, more);
-      count_tile(gpu, shared, more);
-    }
-    gpu.sync_block();
-  }
-
-  template <class Thread, class S>
-  TY_DEVICE void count_tile(Thread& gpu, S& shared, const int32_t (&expert)[kItems]) const {
+    for (;;) {
+      ids.resolve(rows(tile), expert);
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
+      for (int k = 0; k < kItems; ++k) {
+        if (k >= rows(tile)) break;
+        if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
+      }
+      tile.first += kTile;
+      if (!kManyTiles || tile.first >= tile.last) break;
+      load_tile(gpu, tile, expert);
     }
   }
 
@@ -154,96 +168,111 @@ struct Grid {
   // before this one hold.
   template <class Thread, class S>
   TY_DEVICE void publish(Thread& gpu, S& shared, uint64_t tag) const {
-    constexpr int kStripes = (kExperts + kThreads - 1) / kThreads;
-    const int rank = gpu.template cluster_rank<kCluster>();
-    int32_t total[kStripes];
     gpu.template sync_cluster<kCluster>();
-#pragma unroll
-    for (int stripe = 0; stripe < kStripes; ++stripe) {
-      const int32_t e = stripe * kThreads + gpu.thread();
-      total[stripe] = 0;
-      if (e >= exchange.columns()) continue;
+    const int rank = gpu.template cluster_rank<kCluster>();
+    for (int32_t e = gpu.thread(); e < exchange.columns(); e += kThreads) {
+      int32_t total = 0;
       if constexpr (kCluster == 1) {
-        total[stripe] = static_cast<int32_t>(shared.histogram(e));
+        total = static_cast<int32_t>(shared.histogram(e));
       } else {
         int32_t before = 0;
 #pragma unroll
         for (int r = 0; r < kCluster; ++r) {
-          const auto pairs =
-              static_cast<int32_t>(gpu.template remote<kCluster>(shared, r).histogram(e));
-          total[stripe] += pairs;
+          const auto pairs = static_cast<int32_t>(gpu.template remote<kCluster>(shared, r).histogram(e));
+          total += pairs;
           if (r < rank) before += pairs;
         }
         shared.cursors()(e) = static_cast<uint32_t>(before);
       }
+      if (e % kCluster == rank) exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), e, total);
     }
-    gpu.template arrive_cluster<kCluster>();
+    if (kStartsKnown && gpu.warp() == kThreads / Thread::warp_size - 1) {
+      shared.sort.set_starts(gpu, shared.histogram);
+    }
+    gpu.template leave_cluster<kCluster>();
+  }
+
+  template <class Thread>
+  TY_DEVICE void mark_dropped(Thread& gpu, Range tile, const int32_t (&expert)[kItems]) const {
+    if (out.inverse == nullptr) return;
 #pragma unroll
-    for (int stripe = 0; stripe < kStripes; ++stripe) {
-      const int32_t e = stripe * kThreads + gpu.thread();
-      if (e < exchange.columns() && e % kCluster == rank) {
-        exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), e, total[stripe]);
-      }
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= rows(tile)) break;
+      const int32_t at = offset(gpu, tile) + k * Thread::warp_size;
+      if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.inverse[tile.first + at] = -1;
     }
   }
 
-  template <class Thread, class S>
-  TY_DEVICE int32_t sort(Thread& gpu, S& shared, Range range, const int32_t (&expert)[kItems]) const {
-    if (out.inverse != nullptr) {
-#pragma unroll
-      for (int k = 0; k < kItems; ++k) {
-        const int32_t at = offset(gpu, range) + k * Thread::warp_size;
-        if (expert[k] < 0 && at < end_of_warp(gpu, range)) out.inverse[range.first + at] = -1;
-      }
-    }
-    return shared.sort.sort(gpu, expert, offset(gpu, range));
-  }
+  struct Layout {
+    Run run;  // of the last stripe, one per thread
+    int32_t used_blocks;
+    int32_t valid_pairs;  // in block 0, if wanted
+    uint64_t tag;
+  };
 
-  // From the counts of all to this block's cursors, and everything that is not a pair.
+  // From the counts of all to this block's cursors. Experts are taken in stripes of one per thread; what
+  // the last stripe has to write beside the cursors is left for later.
   template <class Thread, class S>
-  TY_DEVICE void lay_out(Thread& gpu, S& shared, uint64_t tag) const {
-    int32_t used_blocks = 0;
-    int32_t valid_pairs = 0;
+  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, uint64_t tag, Exchange::Words& words) const {
+    Layout layout{{0, 0, 0, 0}, 0, 0, tag};
     for (int32_t stripe = 0; stripe < exchange.columns(); stripe += kThreads) {
       Run run{stripe + gpu.thread(), 0, 0, 0};
+      if (stripe > 0) {
+        write_runs(gpu, layout.run);
+        exchange.request(gpu, 0, run.expert, words);
+      }
       int32_t before = 0;
       if (run.expert < exchange.columns()) {
         if constexpr (kCluster > 1) before = static_cast<int32_t>(shared.cursors()(run.expert));
-        exchange.template gather<kStage == Stage::kWhole>(gpu, tag, gpu.template cluster<kCluster>(), run.expert,
-                                                          before, run.pairs);
+        exchange.template gather<kStage == Stage::kWhole>(gpu, tag, gpu.template cluster<kCluster>(),
+                                                          run.expert, words, before, run.pairs);
       }
       run.blocks = out.block.ceil(run.pairs);
-      const port::ScanResult scan = port::block_exclusive_sum<kThreads>(gpu, run.blocks, shared.partial);
-      run.first_block = used_blocks + scan.before;
-      used_blocks += scan.total;
+      const port::ScanResult scan =
+          port::block_exclusive_sum<kThreads, kHolders>(gpu, run.blocks, shared.partial);
+      run.first_block = layout.used_blocks + scan.before;
+      layout.used_blocks += scan.total;
       if (run.expert < out.experts) {
-        shared.cursors()(run.expert) = static_cast<uint32_t>(run.first_block * out.block.divisor() + before);
-        if (gpu.block() == 0) out.write_expert(run);
+        int32_t begin = run.first_block * out.block.divisor() + before;
+        if constexpr (kStartsKnown) begin -= shared.sort.start_of(run.expert);
+        shared.cursors()(run.expert) = static_cast<uint32_t>(begin);
       }
-      if (gpu.block() == 0 && out.wants_dropped()) {
-        valid_pairs += port::block_exclusive_sum<kThreads>(gpu, run.pairs, shared.partial_valid).total;
-      }
-      write_runs(gpu, run);
       gpu.sync_block();
+      if (out.wants_dropped() && gpu.block() == 0) {
+        layout.valid_pairs +=
+            port::block_exclusive_sum<kThreads, kHolders>(gpu, run.pairs, shared.partial_valid).total;
+      }
+      layout.run = run;
     }
-    out.write_tail(gpu, used_blocks);
+    return layout;
+  }
+
+  // Everything that is not a pair.
+  template <class Thread>
+  TY_DEVICE void write_rest(Thread& gpu, const Layout& layout) const {
+    if (layout.run.expert - gpu.lane() < out.experts) write_runs(gpu, layout.run);
+    out.template write_tail<kThreads>(gpu, layout.used_blocks, kHolders < kThreads ? kHolders : 0);
     if (gpu.block() == 0 && gpu.thread() == 0) {
-      if (out.wants_dropped()) out.write_dropped(valid_pairs);
-      exchange.advance(gpu, kStage == Stage::kWhole ? tag : exchange.tag(gpu));
+      if (out.wants_dropped()) out.write_dropped(layout.valid_pairs);
+      exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(gpu));
     }
   }
 
+  TY_DEVICE int32_t owner(int32_t expert) const { return expert - blocks.floor(expert) * blocks.divisor(); }
+
   // Each lane brings a run. Pads go to one block of the grid per run, long lists of blocks to all.
+  // Experts beyond the last have no pairs.
   template <class Thread>
   TY_DEVICE void write_runs(Thread& gpu, const Run& mine) const {
-    const bool owned = mine.expert % gpu.blocks() == gpu.block();
+    if (gpu.block() == 0 && mine.expert < out.experts) out.write_expert(mine);
+    const bool owned = owner(mine.expert) == gpu.block();
     auto todo = gpu.ballot(mine.blocks > 0 && (owned || mine.blocks > kShareBlocks));
     while (todo != 0) {
       const int lane = gpu.lowest(todo);
       todo &= todo - 1;
       const Run run{gpu.shfl(mine.expert, lane), gpu.shfl(mine.pairs, lane), gpu.shfl(mine.first_block, lane),
                     gpu.shfl(mine.blocks, lane)};
-      const bool own = run.expert % gpu.blocks() == gpu.block();
+      const bool own = owner(run.expert) == gpu.block();
       if (own) out.write_pads(gpu, run);
       if (run.blocks > kShareBlocks) {
         out.write_blocks(run, gpu.block() * Thread::warp_size + gpu.lane(), gpu.blocks() * Thread::warp_size);
@@ -262,18 +291,19 @@ struct Grid {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int32_t at = gpu.thread() + k * kThreads;
-      if (at >= pairs) continue;
+      if (at >= pairs) break;
       item[k] = shared.sort.pair(at);
+      if constexpr (kStartsKnown) continue;  // lay_out() has taken it off
       const int32_t expert = Sort::expert_of(item[k]);
       if (at == 0 || Sort::expert_of(shared.sort.pair(at - 1)) != expert) {
         cursors(expert) = cursors(expert) - static_cast<uint32_t>(at);
       }
     }
-    gpu.sync_block();
+    if constexpr (!kStartsKnown) gpu.sync_block();
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int32_t at = gpu.thread() + k * kThreads;
-      if (at >= pairs) continue;
+      if (at >= pairs) break;
       const int32_t slot =
           static_cast<int32_t>(cursors(Sort::expert_of(item[k])) + static_cast<uint32_t>(at));
       const int32_t pair = first + Sort::index_of(item[k]);
@@ -285,7 +315,7 @@ struct Grid {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int32_t at = gpu.thread() + k * kThreads;
-      if (at >= pairs) continue;
+      if (at >= pairs) break;
       const int32_t expert = Sort::expert_of(item[k]);
       if (at == pairs - 1 || Sort::expert_of(shared.sort.pair(at + 1)) != expert) {
         cursors(expert) = cursors(expert) + static_cast<uint32_t>(at + 1);

@@ -9,44 +9,72 @@
 
 namespace tokenyard::align {
 
-class Ids {
+// int32, rows without gaps, no map: what engines pass. A kernel for these alone is smaller and starts sooner.
+class PlainIds {
  public:
-  explicit Ids(const Problem& problem)
+  explicit PlainIds(const Problem& problem)
+      : ids_(static_cast<const int32_t*>(problem.topk_ids)), num_experts_(problem.num_experts) {}
+
+  static bool fit(const Problem& problem) {
+    return !problem.ids_are_int64 && problem.expert_map == nullptr &&
+           (problem.row_stride == problem.top_k || problem.num_tokens <= 1);
+  }
+
+  // Loads the ids of pairs first + at, at = offset + i * step for i < rows <= kCount, as far as at < end; -1
+  // beyond. Nothing waits for them before resolve(), which makes experts of them, or -1.
+  template <int kCount>
+  TY_DEVICE void load(int32_t first, int32_t offset, int32_t step, int32_t end, int32_t rows,
+                      int32_t (&expert)[kCount]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (i >= rows) break;
+      const int32_t at = offset + i * step;
+      expert[i] = at < end ? ids_[first + at] : -1;
+    }
+  }
+  template <int kCount>
+  TY_DEVICE void resolve(int32_t rows, int32_t (&expert)[kCount]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (i >= rows) break;
+      if (static_cast<uint32_t>(expert[i]) >= static_cast<uint32_t>(num_experts_)) expert[i] = -1;
+    }
+  }
+
+ private:
+  const int32_t* ids_;
+  int32_t num_experts_;
+};
+
+class AnyIds {
+ public:
+  explicit AnyIds(const Problem& problem)
       : ids_(problem.topk_ids),
         map_(problem.expert_map),
         row_stride_(problem.row_stride),
         top_k_(problem.top_k),
         num_experts_(problem.num_experts),
         num_local_experts_(problem.num_local_experts),
-        wide_(problem.ids_are_int64),
-        plain_(!problem.ids_are_int64 && problem.expert_map == nullptr &&
-               (problem.row_stride == problem.top_k || problem.num_tokens <= 1)) {}
+        wide_(problem.ids_are_int64) {}
 
-  // The experts of pairs first + i * step, i = 0 .. kCount-1, as far as i * step + offset < count; -1 beyond.
-  // All loads are issued before the first is used.
+  // As PlainIds.
   template <int kCount>
-  TY_DEVICE void read(int32_t first, int32_t offset, int32_t step, int32_t count, int32_t (&expert)[kCount]) const {
-    if (plain_) {
-      const int32_t* ids = static_cast<const int32_t*>(ids_) + first;
+  TY_DEVICE void load(int32_t first, int32_t offset, int32_t step, int32_t end, int32_t rows,
+                      int32_t (&expert)[kCount]) const {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        const int32_t at = offset + i * step;
-        expert[i] = at < count ? ids[at] : -1;
-      }
+    for (int i = 0; i < kCount; ++i) {
+      if (i >= rows) break;
+      const int32_t at = offset + i * step;
+      expert[i] = at < end ? global_expert(first + at) : -1;
+    }
+  }
+  template <int kCount>
+  TY_DEVICE void resolve(int32_t rows, int32_t (&expert)[kCount]) const {
+    if (map_ == nullptr) return;
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        if (static_cast<uint32_t>(expert[i]) >= static_cast<uint32_t>(num_experts_)) expert[i] = -1;
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        const int32_t at = offset + i * step;
-        expert[i] = at < count ? global_expert(first + at) : -1;
-      }
-      if (map_ != nullptr) {
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) expert[i] = expert[i] >= 0 ? local_expert(expert[i]) : -1;
-      }
+    for (int i = 0; i < kCount; ++i) {
+      if (i >= rows) break;
+      expert[i] = expert[i] >= 0 ? local_expert(expert[i]) : -1;
     }
   }
 
@@ -69,7 +97,6 @@ class Ids {
   int32_t num_experts_;
   int32_t num_local_experts_;
   bool wide_;
-  bool plain_;  // int32, rows without gaps, no map
 };
 
 }  // namespace tokenyard::align

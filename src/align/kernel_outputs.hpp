@@ -35,11 +35,11 @@ struct Run {
 class Outputs {
  public:
   explicit Outputs(const Problem& problem)
-      : sorted_pair_ids(problem.sorted_pair_ids),
-        inverse(problem.inverse),
-        num_pairs(static_cast<int32_t>(problem.num_pairs())),
-        block(problem.block_size),
+      : num_pairs(static_cast<int32_t>(problem.num_pairs())),
         experts(problem.num_local_experts),
+        block(problem.block_size),
+        sorted_pair_ids(problem.sorted_pair_ids),
+        inverse(problem.inverse),
         capacity_(static_cast<int32_t>(problem.capacity)),
         num_blocks_(static_cast<int32_t>(problem.num_blocks())),
         block_expert_(problem.block_expert),
@@ -49,11 +49,12 @@ class Outputs {
         offsets_(problem.offsets),
         num_dropped_(problem.num_dropped) {}
 
+  // What a kernel needs first stands first: arguments arrive a line of the constant cache at a time.
+  int32_t num_pairs;
+  int32_t experts;
+  FastDivide block;
   int32_t* sorted_pair_ids;
   int32_t* inverse;  // or nullptr
-  int32_t num_pairs;
-  FastDivide block;
-  int32_t experts;
 
   // counts and offsets of one expert, by one thread.
   TY_DEVICE void write_expert(const Run& run) const {
@@ -82,11 +83,13 @@ class Outputs {
     }
   }
 
-  // What lies beyond the last run, by all threads of the grid.
-  template <class Thread>
-  TY_DEVICE void write_tail(Thread& gpu, int32_t used_blocks) const {
-    const uint32_t worker = static_cast<uint32_t>(gpu.block() * gpu.threads() + gpu.thread());
-    const uint32_t workers = static_cast<uint32_t>(gpu.blocks() * gpu.threads());
+  // What lies beyond the last run, by the threads of each block from `first` on; those below have been
+  // given something else to do.
+  template <int kThreads, class Thread>
+  TY_DEVICE void write_tail(Thread& gpu, int32_t used_blocks, int32_t first) const {
+    if (gpu.thread() < first) return;
+    const auto worker = static_cast<uint32_t>(gpu.block() * (kThreads - first) + gpu.thread() - first);
+    const auto workers = static_cast<uint32_t>(gpu.blocks() * (kThreads - first));
     const int32_t used = used_blocks * block.divisor();
     fill(gpu, sorted_pair_ids, used, capacity_, num_pairs, worker, workers);
     for (uint32_t i = used_blocks + worker; i < static_cast<uint32_t>(num_blocks_); i += workers) {

@@ -12,41 +12,50 @@
 
 namespace tokenyard::align {
 
-// One warp's tables, kBins each; those of a block lie side by side. Only the warp itself touches them
-// between `clear` and the block's next barrier.
+// One warp's tables, of kBins bins and a spare bin for each lane, where lanes without a pair go: no lane
+// branches. Code that runs once a launch costs its fetching from memory, some five cycles an instruction on
+// Hopper, whatever it does: short straight code wins. The tables of a block lie side by side; only the warp
+// itself touches its own between `clear` and the block's next barrier.
 template <class Thread, int kThreads, int kBins>
 struct RankTables {
   static constexpr int kWarps = kThreads / Thread::warp_size;
-  typename Thread::template array<typename Thread::lane_mask, kWarps * kBins> mask;
-  typename Thread::template array<uint16_t, kWarps * kBins> count;  // a tile has at most 2^15 pairs
+  static constexpr int kRow = kBins + Thread::warp_size;
+  static constexpr int kCountRow = kRow / 2;  // two counts in a word, the even bin's in the lower half
 
-  TY_DEVICE void clear(Thread& gpu, int bins) {
-    const int base = gpu.warp() * kBins;
-    for (int bin = gpu.lane(); bin < bins; bin += Thread::warp_size) {
-      mask(base + bin) = 0;
-      count(base + bin) = 0;
-    }
+  typename Thread::template array<typename Thread::lane_mask, kWarps * kRow> mask;
+  typename Thread::template array<uint32_t, kWarps * kCountRow> counts;
+
+  TY_DEVICE void clear(Thread& gpu) {
+    gpu.zero(mask, gpu.warp() * kRow, kRow, gpu.lane(), Thread::warp_size);
+    gpu.zero(counts, gpu.warp() * kCountRow, kCountRow, gpu.lane(), Thread::warp_size);
     gpu.sync_warp();
   }
 
-  // The rank of this lane's pair among the warp's pairs of the same bin since `clear`. bin < 0: no pair.
-  TY_DEVICE int32_t rank_row(Thread& gpu, int bin) {
-    const int cell = gpu.warp() * kBins + bin;
-    if (bin >= 0) gpu.or_bits(mask(cell), typename Thread::lane_mask{1} << gpu.lane());
+  // Where a lane without a pair goes.
+  static TY_DEVICE int spare_bin(Thread& gpu) { return kBins + gpu.lane(); }
+
+  // The rank of this lane's pair among the warp's pairs of the same bin since `clear`.
+  // `more`: another row follows; the same in all lanes.
+  TY_DEVICE int32_t rank_row(Thread& gpu, int bin, bool more) {
+    const int cell = gpu.warp() * kRow + bin;
+    gpu.or_bits(mask(cell), typename Thread::lane_mask{1} << gpu.lane());
+    const int32_t carried = count_of(gpu.warp(), bin);
     gpu.sync_warp();
-    int32_t rank = 0;
-    typename Thread::lane_mask row = 0;
-    if (bin >= 0) {
-      row = mask(cell);
-      rank = count(cell) + gpu.popcount(row & gpu.lanes_below());
+    const typename Thread::lane_mask row = mask(cell);
+    const int before = gpu.popcount(row & gpu.lanes_below());
+    gpu.sync_warp();
+    if (before == 0) {  // first of its bin: carry to the next row
+      if (more) mask(cell) = 0;
+      gpu.add(counts(gpu.warp() * kCountRow + (bin >> 1)), static_cast<uint32_t>(gpu.popcount(row))
+                                                               << (bin & 1) * 16);
     }
-    gpu.sync_warp();
-    if (bin >= 0 && (row & gpu.lanes_below()) == 0) {  // first of its bin: carry to the next row
-      count(cell) = static_cast<uint16_t>(rank + gpu.popcount(row));
-      mask(cell) = 0;
-    }
-    gpu.sync_warp();
-    return rank;
+    if (more) gpu.sync_warp();
+    return carried + before;
+  }
+
+  TY_DEVICE int32_t count_of(int warp, int bin) {
+    const uint32_t word = counts(warp * kCountRow + (bin >> 1));
+    return static_cast<int32_t>((word >> (bin & 1) * 16) & 0xffff);
   }
 };
 

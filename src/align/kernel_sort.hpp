@@ -21,7 +21,8 @@ struct TileSort {
   static constexpr int kBins = 1 << kDigitBits;
   static constexpr int kIndexBits = 13;
   static_assert(kTile <= 1 << kIndexBits);
-  static_assert(kBins <= kThreads);
+  static_assert(kBins / 2 <= kThreads);
+  using Ranks = RankTables<Thread, kThreads, kBins>;
 
   // A sorted pair: its expert above its index in the tile.
   static TY_DEVICE uint32_t pack(int32_t expert, int32_t index) {
@@ -32,79 +33,149 @@ struct TileSort {
     return static_cast<int32_t>(pair & ((1u << kIndexBits) - 1));
   }
 
-  RankTables<Thread, kThreads, kBins> ranks;
+  Ranks ranks;
   typename Thread::template array<uint32_t, kTile> pair;
   typename Thread::template array<int32_t, kWarps> partial;
+  typename Thread::template array<uint32_t, kBins / 2> start;  // of each bin in the tile, two in a word
 
-  // Sorts the block's pairs. Item k of a thread has index `offset + k * warp_size` in the tile; expert -1
-  // means no pair. Returns how many pairs there are; pair(0 .. that) hold them after the next barrier,
-  // which this function ends with.
-  TY_DEVICE int32_t sort(Thread& gpu, const int32_t (&expert)[kItems], int32_t offset) {
-    uint32_t item[kItems];
+  // Before every sort: early, while the ids are on their way.
+  TY_DEVICE void prepare(Thread& gpu) { ranks.clear(gpu); }
+
+  // Where the bins start, from how many pairs each has, by one warp: a barrier before sort<true>() then
+  // replaces the counting there.
+  template <class Histogram>
+  TY_DEVICE void set_starts(Thread& gpu, Histogram& histogram) {
+    constexpr int kEach = kBins / Thread::warp_size;
+    int32_t count[kEach];
+    int32_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      count[i] = static_cast<int32_t>(histogram(gpu.lane() * kEach + i));
+      sum += count[i];
+    }
+    const int32_t through = port::warp_inclusive_sum(gpu, sum);
+    uint32_t before = static_cast<uint32_t>(through - sum);
+#pragma unroll
+    for (int i = 0; i < kEach; i += 2) {
+      const uint32_t odd = before + static_cast<uint32_t>(count[i]);
+      start((gpu.lane() * kEach + i) / 2) = before | odd << 16;
+      before = odd + static_cast<uint32_t>(count[i + 1]);
+    }
+    if (gpu.lane() == Thread::warp_size - 1) partial(0) = through;
+  }
+
+  TY_DEVICE int32_t start_of(int bin) {
+    return static_cast<int32_t>((start(bin >> 1) >> (bin & 1) * 16) & 0xffff);
+  }
+
+  // Sorts the block's pairs. Item k < rows of a thread has index `offset + k * warp_size` in the tile;
+  // expert -1 means no pair; `expert` is used up. Calls `meanwhile` about half way. Returns how many pairs
+  // there are, and ends with a barrier: pair(0 .. that) hold them.
+  template <bool kStartsKnown, class Meanwhile>
+  TY_DEVICE int32_t sort(Thread& gpu, int32_t (&expert)[kItems], int32_t offset, int32_t rows,
+                         Meanwhile meanwhile) {
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {  // the rank goes above the expert: registers are scarce here
+      if (k >= rows) break;
+      const int bin = expert[k] >= 0 ? expert[k] & (kBins - 1) : Ranks::spare_bin(gpu);
+      const int32_t rank = ranks.rank_row(gpu, bin, k + 1 < rows);
+      if (expert[k] >= 0) expert[k] |= rank << kRankShift;
+    }
+    if (kPasses == 1) meanwhile();
+    gpu.sync_block();
+    const int32_t pairs = prefix_counts<kStartsKnown>(gpu);
+    gpu.sync_block();
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      item[k] = expert[k] >= 0 ? pack(expert[k], offset + k * Thread::warp_size) : kNone;
+      if (k >= rows) break;
+      if (expert[k] >= 0) {
+        const int32_t e = expert[k] & ((1 << kRankShift) - 1);
+        pair(ranks.count_of(gpu.warp(), e & (kBins - 1)) + (expert[k] >> kRankShift)) =
+            pack(e, offset + k * Thread::warp_size);
+      }
     }
-    int32_t pairs = 0;
-#pragma unroll
-    for (int pass = 0; pass < kPasses; ++pass) {
-      if (pass > 0) take(gpu, pairs, item);
-      pairs = scatter(gpu, item, kIndexBits + pass * kDigitBits);
+    gpu.sync_block();
+    if constexpr (kPasses == 2) {
+      sort_by_high_digit(gpu, pairs);
+      meanwhile();
     }
     return pairs;
   }
 
  private:
-  static constexpr uint32_t kNone = 0xffffffffu;
+  static constexpr int kRankShift = 16;
+  static_assert(kPasses * kDigitBits <= kRankShift && kItems * Thread::warp_size < 1 << (31 - kRankShift));
 
-  // The pairs as the last pass left them, in warps' contiguous ranges again.
-  TY_DEVICE void take(Thread& gpu, int32_t pairs, uint32_t (&item)[kItems]) {
+  // The pairs as the first pass left them, in warps' contiguous ranges again.
+  TY_DEVICE void sort_by_high_digit(Thread& gpu, int32_t pairs) {
+    constexpr int kShift = kIndexBits + kDigitBits;
     const int32_t rows = (pairs + kThreads - 1) / kThreads;
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      const int32_t at = (gpu.warp() * rows + k) * Thread::warp_size + gpu.lane();
-      item[k] = k < rows && at < pairs ? static_cast<uint32_t>(pair(at)) : kNone;
-    }
-  }
-
-  TY_DEVICE int32_t scatter(Thread& gpu, const uint32_t (&item)[kItems], int shift) {
+    uint32_t item[kItems];
     int32_t rank[kItems];
-    ranks.clear(gpu, kBins);
+    prepare(gpu);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      rank[k] = gpu.any(item[k] != kNone) ? ranks.rank_row(gpu, bin_of(item[k], shift)) : 0;
+      if (k >= rows) break;
+      const int32_t at = (gpu.warp() * rows + k) * Thread::warp_size + gpu.lane();
+      item[k] = at < pairs ? static_cast<uint32_t>(pair(at)) : kNone;
+      const int bin = item[k] != kNone ? static_cast<int>(item[k] >> kShift) : Ranks::spare_bin(gpu);
+      rank[k] = ranks.rank_row(gpu, bin, k + 1 < rows);
     }
     gpu.sync_block();
-
-    const int bin = gpu.thread();
-    int32_t in_bin = 0;
-    if (bin < kBins) {
-#pragma unroll 8
-      for (int w = 0; w < kWarps; ++w) in_bin += ranks.count(w * kBins + bin);
-    }
-    const port::ScanResult scan = port::block_exclusive_sum<kThreads>(gpu, in_bin, partial);
-    if (bin < kBins) {
-      int32_t begin = scan.before;
-#pragma unroll 8
-      for (int w = 0; w < kWarps; ++w) {
-        const int32_t count = ranks.count(w * kBins + bin);
-        ranks.count(w * kBins + bin) = static_cast<uint16_t>(begin);
-        begin += count;
+    prefix_counts<false>(gpu);
+    gpu.sync_block();
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= rows) break;
+      if (item[k] != kNone) {
+        pair(ranks.count_of(gpu.warp(), static_cast<int>(item[k] >> kShift)) + rank[k]) = item[k];
       }
     }
     gpu.sync_block();
+  }
 
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (item[k] != kNone) pair(ranks.count(gpu.warp() * kBins + bin_of(item[k], shift)) + rank[k]) = item[k];
+  // Turns the counts of (bin, warp) into how many pairs come before them, and returns how many there are.
+  // A thread takes the two bins of a word; sums of a tile fit in 16 bits, so both are added at once.
+  template <bool kStartsKnown>
+  TY_DEVICE int32_t prefix_counts(Thread& gpu) {
+    constexpr int kWords = kBins / 2;
+    constexpr int kRow = Ranks::kCountRow;
+    const int word = gpu.thread();
+    uint32_t before = 0;
+    int32_t pairs = 0;
+    if constexpr (kStartsKnown) {
+      if (word < kWords) before = start(word);
+      pairs = partial(0);
+    } else {
+      uint32_t sum = 0;
+      if (word < kWords) {
+#pragma unroll 8
+        for (int w = 0; w < kWarps; ++w) sum += ranks.counts(w * kRow + word);
+      }
+      const int32_t even = static_cast<int32_t>(sum & 0xffff);
+      const port::ScanResult scan =
+          port::block_exclusive_sum<kThreads, kWords>(gpu, even + static_cast<int32_t>(sum >> 16), partial);
+      before = static_cast<uint32_t>(scan.before) | static_cast<uint32_t>(scan.before + even) << 16;
+      pairs = scan.total;
     }
-    gpu.sync_block();
-    return scan.total;
+    if (word < kWords) {
+      constexpr int kAtOnce = kWarps < 16 ? kWarps : 16;  // loads first: a store would hold them up
+#pragma unroll 1
+      for (int first = 0; first < kWarps; first += kAtOnce) {
+        uint32_t count[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) count[i] = ranks.counts((first + i) * kRow + word);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          ranks.counts((first + i) * kRow + word) = before;
+          before += count[i];
+        }
+      }
+    }
+    return pairs;
   }
 
-  static TY_DEVICE int bin_of(uint32_t item, int shift) {
-    return item == kNone ? -1 : static_cast<int>(item >> shift & (kBins - 1));
-  }
+  static constexpr uint32_t kNone = 0xffffffffu;
 };
 
 }  // namespace tokenyard::align

@@ -28,87 +28,113 @@ class Launcher {
     return plan(device, rows_for(device), problem).reason;
   }
 
-  static Status run(const DeviceProperties& device, const Problem& problem, Workspace workspace, Stream stream) {
+  struct Call {
+    const DeviceProperties& device;
+    const Problem& problem;
+    Workspace workspace;
+    Stream stream;
+  };
+
+  static Status run(const DeviceProperties& device, const Problem& problem, Workspace workspace,
+                    Stream stream) {
     const Plan chosen = plan(device, rows_for(device), problem);
+    const Call call{device, problem, workspace, stream};
+    if (PlainIds::fit(problem)) return run_path<PlainIds>(chosen, call);
+    return run_path<AnyIds>(chosen, call);
+  }
+
+  template <class Ids>
+  static Status run_path(const Plan& chosen, const Call& call) {
     switch (chosen.path) {
-      case TY_ALIGN_EVERYWHERE: return run_everywhere(chosen, problem, stream);
-      case TY_ALIGN_GRID: return run_grid(device, chosen, problem, workspace, stream);
-      default: return run_split(chosen, problem, workspace, stream);
+      case TY_ALIGN_EVERYWHERE:
+        return run_everywhere<Ids>(chosen, call);
+      case TY_ALIGN_GRID:
+        return run_grid<Ids>(chosen, call);
+      default:
+        return run_split<Ids>(chosen, call);
     }
   }
 
-  static Status run_everywhere(const Plan& chosen, const Problem& problem, Stream stream) {
-    using Small = Everywhere<kGeometry.everywhere_threads, kGeometry.everywhere_items>;
-    using Large = Everywhere<kGeometry.everywhere_large_threads, kGeometry.everywhere_large_items>;
-    const Ids ids(problem);
-    const Outputs out(problem);
-    if (problem.num_pairs() <= Small::kTile) {
-      return Port::launch(Small{ids, out, chosen.owned}, chosen.blocks, stream);
+  template <class Ids>
+  static Status run_everywhere(const Plan& chosen, const Call& call) {
+    using Small = Everywhere<Ids, kGeometry.everywhere_threads, kGeometry.everywhere_items, false>;
+    using Large = Everywhere<Ids, kGeometry.everywhere_large_threads, kGeometry.everywhere_large_items, true>;
+    const Ids ids(call.problem);
+    const Outputs out(call.problem);
+    if (call.problem.num_pairs() <= Small::kTile) {
+      return Port::launch(Small{chosen.owned, ids, out}, chosen.blocks, call.stream);
     }
-    return Port::launch(Large{ids, out, chosen.owned}, chosen.blocks, stream);
+    return Port::launch(Large{chosen.owned, ids, out}, chosen.blocks, call.stream);
   }
 
-  template <int kPasses, int kCluster, Stage kStage>
-  using GridKernel = Grid<kGeometry.grid_threads, kGeometry.grid_items, kPasses, kCluster, kStage>;
-
-  template <class Kernel>
-  static Status launch_grid(const Plan& chosen, const Problem& problem, Workspace workspace, Stream stream) {
-    const Exchange exchange(workspace.memory, chosen.blocks / chosen.cluster, exchange_columns(problem));
-    return Port::launch(Kernel{Ids(problem), Outputs(problem), exchange, chosen.chunk}, chosen.blocks, stream);
-  }
+  template <class Ids, int kPasses, int kCluster, Stage kStage>
+  using GridKernel =
+      Grid<Ids, kGeometry.grid_threads, kGeometry.grid_large_items, true, kPasses, kCluster, kStage>;
+  template <class Ids, int kPasses, int kCluster>
+  using SmallGridKernel =
+      Grid<Ids, kGeometry.grid_threads, kGeometry.grid_items, false, kPasses, kCluster, Stage::kWhole>;
 
   static bool one_pass(const Problem& problem) { return problem.num_local_experts <= 256; }
 
-  static Status run_split(const Plan& chosen, const Problem& problem, Workspace workspace, Stream stream) {
-    if (one_pass(problem)) return run_split<1>(chosen, problem, workspace, stream);
-    return run_split<2>(chosen, problem, workspace, stream);
+  template <class Ids>
+  static Status run_split(const Plan& chosen, const Call& call) {
+    return one_pass(call.problem) ? run_split<Ids, 1>(chosen, call) : run_split<Ids, 2>(chosen, call);
   }
-  template <int kPasses>
-  static Status run_split(const Plan& chosen, const Problem& problem, Workspace workspace, Stream stream) {
-    TY_RETURN_IF_ERROR((launch_grid<GridKernel<kPasses, 1, Stage::kCount>>(chosen, problem, workspace, stream)));
-    return launch_grid<GridKernel<kPasses, 1, Stage::kPlace>>(chosen, problem, workspace, stream);
+  template <class Ids, int kPasses>
+  static Status run_split(const Plan& chosen, const Call& call) {
+    TY_RETURN_IF_ERROR((launch_grid<Ids, GridKernel<Ids, kPasses, 1, Stage::kCount>>(chosen, call)));
+    return launch_grid<Ids, GridKernel<Ids, kPasses, 1, Stage::kPlace>>(chosen, call);
   }
 
-  static Status run_grid(const DeviceProperties& device, const Plan& chosen, const Problem& problem,
-                         Workspace workspace, Stream stream) {
-    Status status = one_pass(problem) ? run_grid<1>(device, chosen, problem, workspace, stream)
-                                      : run_grid<2>(device, chosen, problem, workspace, stream);
-    if (status.ok() || problem.path != TY_ALIGN_AUTO) return status;
+  template <class Ids>
+  static Status run_grid(const Plan& chosen, const Call& call) {
+    Status status = one_pass(call.problem) ? run_grid<Ids, 1>(chosen, call) : run_grid<Ids, 2>(chosen, call);
+    if (status.ok() || call.problem.path != TY_ALIGN_AUTO) return status;
     // The driver will not hold the grid at once (a context that was given part of the device, say).
-    return run_split(split_plan(problem), problem, workspace, stream);
+    return run_split<Ids>(split_plan(call.problem), call);
   }
-  template <int kPasses>
-  static Status run_grid(const DeviceProperties& device, const Plan& chosen, const Problem& problem,
-                         Workspace workspace, Stream stream) {
+  template <class Ids, int kPasses>
+  static Status run_grid(const Plan& chosen, const Call& call) {
     if constexpr (Port::has_clusters) {
-      if (chosen.cluster == 8) {
-        return run_resident<GridKernel<kPasses, 8, Stage::kWhole>>(device, chosen, problem, workspace, stream);
-      }
-      if (chosen.cluster == 4) {
-        return run_resident<GridKernel<kPasses, 4, Stage::kWhole>>(device, chosen, problem, workspace, stream);
-      }
+      if (chosen.cluster == 8) return run_cluster<Ids, kPasses, 8>(chosen, call);
+      if (chosen.cluster == 4) return run_cluster<Ids, kPasses, 4>(chosen, call);
     }
-    return run_resident<GridKernel<kPasses, 1, Stage::kWhole>>(device, chosen, problem, workspace, stream);
+    return run_cluster<Ids, kPasses, 1>(chosen, call);
+  }
+  template <class Ids, int kPasses, int kCluster>
+  static Status run_cluster(const Plan& chosen, const Call& call) {
+    if (chosen.chunk <= SmallGridKernel<Ids, kPasses, kCluster>::kTile) {
+      return run_resident<Ids, SmallGridKernel<Ids, kPasses, kCluster>>(chosen, call);
+    }
+    return run_resident<Ids, GridKernel<Ids, kPasses, kCluster, Stage::kWhole>>(chosen, call);
   }
 
-  template <class Kernel>
-  static Status run_resident(const DeviceProperties& device, const Plan& chosen, const Problem& problem,
-                             Workspace workspace, Stream stream) {
+  template <class Ids, class Kernel>
+  static Status run_resident(const Plan& chosen, const Call& call) {
     int resident = 0;
-    TY_RETURN_IF_ERROR(Port::template resident_blocks<Kernel>(device.multiprocessors, resident));
+    TY_RETURN_IF_ERROR(Port::template resident_blocks<Kernel>(call.device.multiprocessors, resident));
     if (resident < Kernel::cluster) {
       return {TY_UNSUPPORTED,
-              text("align: path is TY_ALIGN_GRID, but ", device.name, " cannot hold a cluster of ", Kernel::cluster,
-                   " blocks, expected room for one: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
+              text("align: path is TY_ALIGN_GRID, but ", call.device.name, " cannot hold a cluster of ",
+                   Kernel::cluster, " blocks, expected room for one: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
     }
-    if (resident >= chosen.blocks) return launch_grid<Kernel>(chosen, problem, workspace, stream);
-    const Plan smaller = with_blocks(chosen, problem, resident);
+    if (resident >= chosen.blocks) return launch_grid<Ids, Kernel>(chosen, call);
+    const Plan smaller = with_blocks(chosen, call.problem, resident);
     if (static_cast<int64_t>(smaller.chunk) * smaller.cluster > kMaxRowPairs) {
-      return {TY_UNSUPPORTED, text("align: path is TY_ALIGN_GRID, but ", smaller.blocks, " resident blocks of ",
-                                   device.name, " would have more than ", kMaxRowPairs,
-                                   " pairs a cluster: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
+      return {TY_UNSUPPORTED, text("align: path is TY_ALIGN_GRID, but ", smaller.blocks,
+                                   " resident blocks of ", call.device.name, " would have more than ",
+                                   kMaxRowPairs, " pairs a cluster: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
     }
-    return launch_grid<Kernel>(smaller, problem, workspace, stream);
+    return launch_grid<Ids, Kernel>(smaller, call);
+  }
+
+  template <class Ids, class Kernel>
+  static Status launch_grid(const Plan& chosen, const Call& call) {
+    const Exchange exchange(call.workspace.memory, chosen.blocks / chosen.cluster,
+                            exchange_columns(call.problem));
+    return Port::launch(
+        Kernel{chosen.chunk, FastDivide(chosen.blocks), Ids(call.problem), exchange, Outputs(call.problem)},
+        chosen.blocks, call.stream);
   }
 };
 

@@ -12,22 +12,26 @@ namespace {
 using tuning::AlignRow;
 
 constexpr int32_t kMaxCluster = 8;
-constexpr int32_t kMaxOwned = 32;       // experts of a block on the everywhere path
-constexpr int32_t kChunkStep = 128;     // chunks begin on cache lines
-constexpr int64_t kSplitChunk = 2048;   // pairs that are worth a block on the split path
-constexpr int64_t kSplitBlocks = 256;   // enough that a row's count never overflows
+constexpr int32_t kMaxOwned = 32;      // experts of a block on the everywhere path
+constexpr int32_t kChunkStep = 128;    // chunks begin on cache lines
+constexpr int64_t kSplitChunk = 2048;  // pairs that are worth a block on the split path
+constexpr int64_t kSplitBlocks = 256;  // enough that a row's count never overflows
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int32_t chunk_for(int64_t pairs, int64_t blocks) {
-  return static_cast<int32_t>(divide_up(std::max<int64_t>(divide_up(pairs, blocks), 1), kChunkStep) * kChunkStep);
+  return static_cast<int32_t>(divide_up(std::max<int64_t>(divide_up(pairs, blocks), 1), kChunkStep) *
+                              kChunkStep);
 }
 
 const char* path_name(ty_align_path path) {
   switch (path) {
-    case TY_ALIGN_EVERYWHERE: return "everywhere";
-    case TY_ALIGN_GRID: return "grid";
-    default: return "split";
+    case TY_ALIGN_EVERYWHERE:
+      return "everywhere";
+    case TY_ALIGN_GRID:
+      return "grid";
+    default:
+      return "split";
   }
 }
 
@@ -53,7 +57,8 @@ const AlignRow& row_for(std::span<const AlignRow> rows, const Problem& problem, 
     if (problem.num_pairs() <= row.max_pairs && (path == TY_ALIGN_AUTO || row.path == path)) return row;
   }
   // A path that is asked for beyond its rows takes the last of them.
-  const auto last = std::find_if(rows.rbegin(), rows.rend(), [&](const AlignRow& row) { return row.path == path; });
+  const auto last =
+      std::find_if(rows.rbegin(), rows.rend(), [&](const AlignRow& row) { return row.path == path; });
   return *last;
 }
 

@@ -13,7 +13,7 @@
 namespace tokenyard::port::cuda {
 
 template <class T, int N>
-struct SharedArray {
+struct alignas(16) SharedArray {
   T elements[N];
   __device__ __forceinline__ T& operator()(int i) { return elements[i]; }
   __device__ __forceinline__ const T& operator()(int i) const { return elements[i]; }
@@ -70,18 +70,25 @@ class Thread {
 
   TY_DEVICE void sync_block() { __syncthreads(); }
 
+  // One warp releases for the block, which the block's barrier allows (causality order is transitive in the
+  // PTX memory model): a release by every warp costs several hundred cycles more.
   template <int Size>
-  TY_DEVICE void arrive_cluster() {
-    if constexpr (Size > 1) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  TY_DEVICE void sync_cluster() {
+    __syncthreads();
+    if constexpr (Size > 1) {
+      if (warp() == 0) asm volatile("fence.acq_rel.cluster;" ::: "memory");
+      asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+      asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    }
+  }
+  // Orders no memory: what was read from a neighbour is in registers already.
+  template <int Size>
+  TY_DEVICE void leave_cluster() {
+    if constexpr (Size > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   }
   template <int Size>
   TY_DEVICE void wait_cluster() {
     if constexpr (Size > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-  }
-  template <int Size>
-  TY_DEVICE void sync_cluster() {
-    arrive_cluster<Size>();
-    wait_cluster<Size>();
   }
   template <int Size, class S>
   TY_DEVICE S& remote(S& shared, int rank) {
@@ -104,6 +111,13 @@ class Thread {
   template <class T>
   TY_DEVICE T fetch_add(T& cell, T value) {
     return atomicAdd(&cell, value);
+  }
+
+  template <class T, int N>
+  TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
+    constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
+    auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
+    for (int i = worker; i < count / kPerVector; i += workers) vectors[i] = Vec4{0, 0, 0, 0};
   }
 
   template <class T>
@@ -188,7 +202,8 @@ __global__ void __launch_bounds__(Kernel::threads) run(const __grid_constant__ K
 
 inline Status to_status(cudaError_t error, const char* operation) {
   if (error == cudaSuccess) return {};
-  return {TY_DEVICE_ERROR, text(operation, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")")};
+  return {TY_DEVICE_ERROR,
+          text(operation, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")")};
 }
 
 struct Port {
@@ -204,9 +219,10 @@ struct Port {
     TY_RETURN_IF_ERROR(to_status(cudaGetDevice(&device), "cudaGetDevice"));
     const std::lock_guard lock(mutex);
     if (done.contains(device)) return {};
-    TY_RETURN_IF_ERROR(to_status(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                      static_cast<int>(bytes)),
-                                 "cudaFuncSetAttribute"));
+    TY_RETURN_IF_ERROR(
+        to_status(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(bytes)),
+                  "cudaFuncSetAttribute"));
     done.insert(device);
     return {};
   }

@@ -1,7 +1,6 @@
-#include "port/cuda_runtime.hpp"
-
 #include <cuda_runtime.h>
 
+#include "port/cuda_runtime.hpp"
 #include "port/gpu_runtime.hpp"
 
 namespace tokenyard::port::cuda {
@@ -23,7 +22,8 @@ struct Api {
   static Status properties(int ordinal, DeviceProperties& out) {
     cudaDeviceProp given;
     if (const Error error = cudaGetDeviceProperties(&given, ordinal); error != cudaSuccess) {
-      return {TY_DEVICE_ERROR, text("cannot read the properties of device ", ordinal, ": ", error_string(error))};
+      return {TY_DEVICE_ERROR,
+              text("cannot read the properties of device ", ordinal, ": ", error_string(error))};
     }
     out.name = given.name;
     out.arch = text("sm_", given.major, given.minor);

@@ -96,8 +96,8 @@ class GpuRuntime final : public Runtime {
   Status elapsed_us(Event from, Event to, double& us) override {
     TY_RETURN_IF_ERROR(check(Api::event_synchronize(static_cast<GpuEvent>(to)), "wait for an event"));
     float ms = 0;
-    TY_RETURN_IF_ERROR(check(
-        Api::elapsed_ms(&ms, static_cast<GpuEvent>(from), static_cast<GpuEvent>(to)), "read the time of events"));
+    TY_RETURN_IF_ERROR(check(Api::elapsed_ms(&ms, static_cast<GpuEvent>(from), static_cast<GpuEvent>(to)),
+                             "read the time of events"));
     us = 1000.0 * ms;
     return {};
   }

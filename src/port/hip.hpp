@@ -10,7 +10,7 @@
 namespace tokenyard::port::hip {
 
 template <class T, int N>
-struct SharedArray {
+struct alignas(16) SharedArray {
   T elements[N];
   TY_DEVICE T& operator()(int i) { return elements[i]; }
   TY_DEVICE const T& operator()(int i) const { return elements[i]; }
@@ -104,11 +104,13 @@ class Thread {
     return block();
   }
   template <int Size>
-  TY_DEVICE void arrive_cluster() {}
+  TY_DEVICE void leave_cluster() {}
   template <int Size>
   TY_DEVICE void wait_cluster() {}
   template <int Size>
-  TY_DEVICE void sync_cluster() {}
+  TY_DEVICE void sync_cluster() {
+    sync_block();
+  }
   template <int Size, class S>
   TY_DEVICE S& remote(S& shared, int) {
     return shared;
@@ -128,6 +130,13 @@ class Thread {
   template <class T>
   TY_DEVICE T fetch_add(T& cell, T value) {
     return __hip_atomic_fetch_add(&cell, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  }
+
+  template <class T, int N>
+  TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
+    constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
+    auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
+    for (int i = worker; i < count / kPerVector; i += workers) vectors[i] = Vec4{0, 0, 0, 0};
   }
 
   template <class T>

@@ -1,8 +1,7 @@
-#include "port/hip_runtime.hpp"
-
 #include <hip/hip_runtime.h>
 
 #include "port/gpu_runtime.hpp"
+#include "port/hip_runtime.hpp"
 
 namespace tokenyard::port::hip {
 namespace {
@@ -23,7 +22,8 @@ struct Api {
   static Status properties(int ordinal, DeviceProperties& out) {
     hipDeviceProp_t given;
     if (const Error error = hipGetDeviceProperties(&given, ordinal); error != hipSuccess) {
-      return {TY_DEVICE_ERROR, text("cannot read the properties of device ", ordinal, ": ", error_string(error))};
+      return {TY_DEVICE_ERROR,
+              text("cannot read the properties of device ", ordinal, ": ", error_string(error))};
     }
     out.name = given.name;
     const std::string arch = given.gcnArchName;  // "gfx90a:sramecc+:xnack-"

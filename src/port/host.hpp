@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
+#include <typeinfo>
+#include <utility>
 
 #include "port/port.hpp"
 #include "port/simt/executor.hpp"
@@ -82,29 +84,28 @@ class Thread {
   }
 
   // block, cluster, grid
-  void sync_block(const Site& site = Site::current()) const { simt::barrier(simt::Barrier::kBlock, site); }
+  void sync_block(const Site& site = Site::current()) const { simt::sync_block(site); }
   template <int Size>
-  void arrive_cluster(const Site& site = Site::current()) const {
-    if constexpr (Size > 1) simt::arrive_cluster(Size, true, site);
+  void sync_cluster(const Site& site = Site::current()) const {
+    if constexpr (Size > 1) {
+      simt::sync_cluster(Size, site);
+    } else {
+      sync_block(site);
+    }
   }
   template <int Size>
   void leave_cluster(const Site& site = Site::current()) const {
-    if constexpr (Size > 1) simt::arrive_cluster(Size, false, site);
+    if constexpr (Size > 1) simt::leave_cluster(Size, site);
   }
   template <int Size>
   void wait_cluster(const Site& site = Site::current()) const {
     if constexpr (Size > 1) simt::wait_cluster(site);
   }
-  template <int Size>
-  void sync_cluster(const Site& site = Site::current()) const {
-    arrive_cluster<Size>(site);
-    wait_cluster<Size>(site);
-  }
   template <int Size, class S>
   S& remote(S& shared, int rank, const Site& site = Site::current()) const {
     return *static_cast<S*>(simt::remote_memory(&shared, Size, rank, site));
   }
-  void sync_grid(const Site& site = Site::current()) const { simt::barrier(simt::Barrier::kGrid, site); }
+  void sync_grid(const Site& site = Site::current()) const { simt::sync_grid(site); }
 
   // shared memory
   template <class S>

@@ -36,13 +36,18 @@
 //                 void sync_warp()                              orders shared memory among the lanes
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
-//   cluster       void sync_cluster<Size>()                     orders shared memory among its blocks
-//                 void arrive_cluster<Size>(), wait_cluster<Size>()   its two halves; Size 1: nothing
+//   cluster       void sync_cluster<Size>()                     orders shared memory among its blocks;
+//                                                             Size 1: sync_block()
+//                 void leave_cluster<Size>()                  no more reads of the neighbours will follow
+//                                                             (an arrival that orders no memory)
+//                 void wait_cluster<Size>()                   until all blocks of the cluster have left it
 //                 S& remote<Size>(S& shared, int rank)          a neighbour's shared memory, to be read
-//                 (a block must not leave while a neighbour may still read: a cluster barrier after it)
+//                 (a block must not end while a neighbour may still read: leave_cluster, wait_cluster)
 //   grid          void sync_grid()                              cooperative launches only
 //   shared memory void add(T& cell, T)     void or_bits(T& cell, T)     no value returned, relaxed
 //                 T fetch_add(T& cell, T)
+//                 void zero(array&, int begin, int count, int worker, int workers)
+//                 sets a range to 0, shared by `workers` threads; begin and count in units of 16 bytes
 //                 `T&` is whatever array(i) returns; T: int32_t, uint32_t, and for or_bits uint64_t too
 //   global memory T load(const T*)  void store(T*, T)           relaxed, device scope, 4 or 8 bytes
 //                 T load_acquire(const T*)  void store_release(T*, T)
@@ -78,7 +83,7 @@ struct alignas(16) Vec4 {
 
 // std::min takes references, which device code would have to be told about.
 template <class T>
-TY_DEVICE T min_of(T a, T b) {
+constexpr TY_DEVICE T min_of(T a, T b) {
   return b < a ? b : a;
 }
 

@@ -72,15 +72,16 @@ Status check_workspace(const char* operation, ty_device device, const ty_workspa
                  ": prepare one on the device that runs the call")};
   }
   if (given->memory.bytes < needed) {
-    return {TY_WORKSPACE_REQUIRED, text(operation, ": workspace has ", given->memory.bytes,
-                                        " bytes, expected at least ", needed,
-                                        ": ask the size query with the largest shapes that you run")};
+    return {TY_WORKSPACE_REQUIRED,
+            text(operation, ": workspace has ", given->memory.bytes, " bytes, expected at least ", needed,
+                 ": ask the size query with the largest shapes that you run")};
   }
   out = given->memory;
   return {};
 }
 
-Status create_workspace(ty_device device, void* memory, size_t bytes, void* stream, ty_workspace** workspace) {
+Status create_workspace(ty_device device, void* memory, size_t bytes, void* stream,
+                        ty_workspace** workspace) {
   const char* operation = "workspace_create";
   if (workspace == nullptr) {
     return {TY_INVALID_ARGUMENT, text(operation, ": workspace is NULL, expected where to put the handle")};
@@ -92,8 +93,9 @@ Status create_workspace(ty_device device, void* memory, size_t bytes, void* stre
                  kWorkspaceAlignment, " bytes: what the device's allocator returns is")};
   }
   if (bytes == 0) {
-    return {TY_INVALID_ARGUMENT, text(operation, ": bytes is 0, expected at least 1: where the size query "
-                                                 "says 0, pass NULL to the operation")};
+    return {TY_INVALID_ARGUMENT, text(operation,
+                                      ": bytes is 0, expected at least 1: where the size query "
+                                      "says 0, pass NULL to the operation")};
   }
   const Backend* backend = nullptr;
   const DeviceProperties* properties = nullptr;
@@ -101,8 +103,9 @@ Status create_workspace(ty_device device, void* memory, size_t bytes, void* stre
   bool capturing = false;
   TY_RETURN_IF_ERROR(backend->runtime->is_capturing(stream, capturing));
   if (capturing) {
-    return {TY_INVALID_ARGUMENT, text(operation, ": stream is being captured, expected one that is not: a "
-                                                 "replay would wipe the state; prepare before the capture")};
+    return {TY_INVALID_ARGUMENT, text(operation,
+                                      ": stream is being captured, expected one that is not: a "
+                                      "replay would wipe the state; prepare before the capture")};
   }
   TY_RETURN_IF_ERROR(backend->runtime->fill(memory, 0, bytes, stream));
   *workspace = new ty_workspace{device, {memory, bytes}};
@@ -174,8 +177,10 @@ int64_t ty_align_min_capacity(int64_t num_pairs, int32_t experts, int32_t block_
 
 ty_status ty_align_workspace_size(ty_device device, const ty_align_args* args, size_t* bytes) {
   return guarded([&]() -> Status {
-    if (bytes == nullptr) return {TY_INVALID_ARGUMENT, "align_workspace_size: bytes is NULL, expected where "
-                                                       "to put the size"};
+    if (bytes == nullptr)
+      return {TY_INVALID_ARGUMENT,
+              "align_workspace_size: bytes is NULL, expected where "
+              "to put the size"};
     AlignCall call;
     TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
     *bytes = call.backend->align.workspace_size(*call.device, call.problem);

@@ -25,12 +25,18 @@ std::vector<Backend>& rows() {
 
 const char* backend_name(int32_t id) {
   switch (id) {
-    case TY_CPU: return "cpu";
-    case TY_CUDA: return "cuda";
-    case TY_HIP: return "hip";
-    case kBackendSimt32: return "simt32";
-    case kBackendSimt64: return "simt64";
-    default: return nullptr;
+    case TY_CPU:
+      return "cpu";
+    case TY_CUDA:
+      return "cuda";
+    case TY_HIP:
+      return "hip";
+    case kBackendSimt32:
+      return "simt32";
+    case kBackendSimt64:
+      return "simt64";
+    default:
+      return nullptr;
   }
 }
 
@@ -74,8 +80,9 @@ Status find_device(ty_device device, const Backend** backend, const DeviceProper
   if (entry == known.end()) {
     const int count = row->runtime->device_count();
     if (count == 0) {
-      return {TY_UNSUPPORTED, text("device: no ", row->name,
-                                   " device answers, expected at least one: check the driver, or use the CPU")};
+      return {TY_UNSUPPORTED,
+              text("device: no ", row->name,
+                   " device answers, expected at least one: check the driver, or use the CPU")};
     }
     if (device.ordinal < 0 || device.ordinal >= count) {
       return {TY_INVALID_ARGUMENT, text("device: ordinal is ", device.ordinal, ", expected 0 to ", count - 1,

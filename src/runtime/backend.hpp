@@ -45,7 +45,7 @@ const Backend& hip_backend();   // defined only in builds with TOKENYARD_HIP
 // Adds a row. Before the first call of any operation; not thread-safe.
 void add_backend(const Backend& backend);
 
-const Backend* find_backend(int32_t id);              // nullptr if this build does not have it
+const Backend* find_backend(int32_t id);               // nullptr if this build does not have it
 const Backend* find_backend(const std::string& name);  // likewise
 
 // The row and the properties of a device (queried once and kept), or an error that says what is missing.

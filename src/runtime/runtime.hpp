@@ -15,9 +15,9 @@
 namespace tokenyard {
 
 struct DeviceProperties {
-  std::string name;          // "NVIDIA H200"
-  std::string arch;          // "sm_90", "gfx942", "x86-64"
-  int multiprocessors = 1;   // compute units; cores on a CPU
+  std::string name;         // "NVIDIA H200"
+  std::string arch;         // "sm_90", "gfx942", "x86-64"
+  int multiprocessors = 1;  // compute units; cores on a CPU
   int warp_size = 1;
   int max_cluster = 1;       // blocks in a cluster; 1 if the device has none
   bool cooperative = false;  // can launch a grid that is resident as a whole

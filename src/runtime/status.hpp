@@ -26,8 +26,8 @@ class [[nodiscard]] Status {
 }  // namespace tokenyard
 
 // Leaves the function with the status unless it is OK.
-#define TY_RETURN_IF_ERROR(expression)                             \
-  do {                                                             \
-    ::tokenyard::Status ty_status_ = (expression);                 \
-    if (!ty_status_.ok()) return ty_status_;                       \
+#define TY_RETURN_IF_ERROR(expression)             \
+  do {                                             \
+    ::tokenyard::Status ty_status_ = (expression); \
+    if (!ty_status_.ok()) return ty_status_;       \
   } while (false)

@@ -250,17 +250,14 @@ TYPED_TEST_P(Conformance, SyncBlock) {
   const auto values = random_values<int32_t>();
   DeviceArray in(this->runtime(), values);
   DeviceArray<int32_t> out(this->runtime(), kTotal);
+  DeviceArray<int32_t> lone_out(this->runtime(), kTotal);
   this->launch(kernels::SyncBlock(in.data(), out.data()));
+  this->launch(kernels::LoneCluster(in.data(), lone_out.data()));
   const auto got = out.values();
-  for (int i = 0; i < kTotal; ++i)
+  for (int i = 0; i < kTotal; ++i) {
     EXPECT_EQ(got[i], values[i / kThreads * kThreads + kThreads - 1 - i % kThreads]);
-}
-
-TYPED_TEST_P(Conformance, LoneCluster) {
-  DeviceArray<int32_t> out(this->runtime(), kTotal);
-  this->launch(kernels::LoneCluster(out.data()));
-  const auto got = out.values();
-  for (int i = 0; i < kTotal; ++i) EXPECT_EQ(got[i], 10 * (i / kThreads));
+  }
+  EXPECT_EQ(lone_out.values(), got);
 }
 
 TYPED_TEST_P(Conformance, ClusterPosition) {
@@ -277,21 +274,21 @@ TYPED_TEST_P(Conformance, ClusterPosition) {
   }
 }
 
-TYPED_TEST_P(Conformance, RemoteAndSyncCluster) {
+TYPED_TEST_P(Conformance, SyncLeaveAndRemote) {
   if constexpr (TestFixture::Port::has_clusters) {
     const auto values = random_values<int32_t>();
     DeviceArray in(this->runtime(), values);
     DeviceArray<int32_t> out(this->runtime(), kTotal);
-    DeviceArray<int32_t> split_out(this->runtime(), kTotal);
+    DeviceArray<int32_t> left_out(this->runtime(), kTotal);
     this->launch(kernels::ReadNeighbour(in.data(), out.data()));
-    this->launch(kernels::SplitClusterBarrier(in.data(), split_out.data()));
+    this->launch(kernels::LeaveCluster(in.data(), left_out.data()));
     const auto got = out.values();
     for (int i = 0; i < kTotal; ++i) {
       const int block = i / kThreads;
       const int right = block / kClusterSize * kClusterSize + (block + 1) % kClusterSize;
       EXPECT_EQ(got[i], values[right * kThreads + i % kThreads]);
     }
-    EXPECT_EQ(split_out.values(), got);
+    EXPECT_EQ(left_out.values(), got);
   } else {
     GTEST_SKIP() << "no clusters";
   }
@@ -394,8 +391,8 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
-                            BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, LoneCluster, ClusterPosition,
-                            RemoteAndSyncCluster, SyncGrid, SharedAtomics, Zero, LoadAndStore, LoadAndStore4,
+                            BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, ClusterPosition,
+                            SyncLeaveAndRemote, SyncGrid, SharedAtomics, Zero, LoadAndStore, LoadAndStore4,
                             AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
 
 }  // namespace tokenyard::tests

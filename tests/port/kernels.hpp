@@ -218,16 +218,14 @@ struct ReadNeighbour : TestKernel<kClusterSize> {
   }
 };
 
-// The same with the barriers cut in two, and work between the halves.
-struct SplitClusterBarrier : ReadNeighbour {
+// The same with the last barrier cut in two, and work between the halves.
+struct LeaveCluster : ReadNeighbour {
   using ReadNeighbour::ReadNeighbour;
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
     shared.value(gpu.thread()) = in[self(gpu)];
-    gpu.template arrive_cluster<kClusterSize>();
-    gpu.sync_block();
-    gpu.template wait_cluster<kClusterSize>();
+    gpu.template sync_cluster<kClusterSize>();
     const int right = (gpu.template cluster_rank<kClusterSize>() + 1) % kClusterSize;
     const int32_t value = gpu.template remote<kClusterSize>(shared, right).value(gpu.thread());
     gpu.template leave_cluster<kClusterSize>();
@@ -236,14 +234,18 @@ struct SplitClusterBarrier : ReadNeighbour {
   }
 };
 
-// A cluster of one block: its barrier is nothing.
-struct LoneCluster : TestKernel<> {
-  int32_t* out;
-  explicit LoneCluster(int32_t* out) : out(out) {}
+// A cluster of one block: its barrier is the block's.
+struct LoneCluster : SyncBlock {
+  using SyncBlock::SyncBlock;
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
+    auto& shared = gpu.template shared<Shared<Thread>>();
+    shared.value(gpu.thread()) = in[self(gpu)];
     gpu.template sync_cluster<1>();
-    out[self(gpu)] = gpu.template cluster<1>() * 10 + gpu.template cluster_rank<1>();
+    const int32_t value = shared.value(kThreads - 1 - gpu.thread());
+    gpu.template leave_cluster<1>();
+    out[self(gpu)] = value + gpu.template cluster_rank<1>() + gpu.template cluster<1>() - gpu.block();
+    gpu.template wait_cluster<1>();
   }
 };
 

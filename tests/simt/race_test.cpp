@@ -115,20 +115,23 @@ TEST(Race, WithoutSyncCluster) {
   expect_race_without(read_neighbour, 4);
 }
 
-TEST(Race, BetweenTheHalvesOfAClusterBarrier) {
+TEST(Race, WithLeaveClusterInPlaceOfSyncCluster) {
+  // Leaving makes the blocks meet, but orders no memory.
   const auto read_neighbour = [](bool right, int32_t* out) {
     return kernel<2>([right, out](auto& gpu) {
       auto& shared = gpu.template shared<Shared<std::remove_reference_t<decltype(gpu)>>>();
-      shared.values(gpu.thread()) = 0;
-      gpu.template sync_cluster<2>();
-      if (right) shared.values(gpu.thread()) = gpu.thread();
-      gpu.template arrive_cluster<2>();
-      if (!right) shared.values(gpu.thread()) = gpu.thread();
-      gpu.template wait_cluster<2>();
+      shared.values(gpu.thread()) = gpu.thread();
+      if (right) {
+        gpu.template sync_cluster<2>();
+      } else {
+        gpu.template leave_cluster<2>();
+        gpu.template wait_cluster<2>();
+      }
       const int neighbour = 1 - gpu.template cluster_rank<2>();
       out[gpu.block() * kThreads + gpu.thread()] =
           gpu.template remote<2>(shared, neighbour).values(gpu.thread());
-      gpu.template sync_cluster<2>();
+      gpu.template leave_cluster<2>();
+      gpu.template wait_cluster<2>();
     });
   };
   expect_race_without(read_neighbour, 4);

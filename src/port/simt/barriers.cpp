@@ -12,26 +12,31 @@ void Grid::barrier(Barrier kind, const Site& site) {
     fail("sync_grid() in a kernel that is not cooperative: nothing makes all blocks resident", site);
   }
   expect_convergence(kind, site);
-  wait(kind, arrive(kind, true, site), site);
+  wait(kind, arrive(kind, site), site);
 }
 
-void Grid::arrive_cluster(int size, bool orders_memory, const Site& site) {
+void Grid::sync_cluster(int size, const Site& site) {
+  expect_cluster(size, site);
+  expect_in_cluster("sync_cluster", site);
+  barrier(Barrier::kCluster, site);
+}
+
+void Grid::leave_cluster(int size, const Site& site) {
   step(false);
   expect_cluster(size, site);
-  Lane& lane = *current_;
-  if (lane.cluster_order != nullptr) fail("arrive_cluster() twice without a wait_cluster()", site);
-  lane.cluster_order = arrive(Barrier::kCluster, orders_memory, site);
+  expect_in_cluster("leave_cluster", site);
+  current_->left_cluster = arrive(Barrier::kLeftCluster, site);
 }
 
 void Grid::wait_cluster(const Site& site) {
   Lane& lane = *current_;
-  if (lane.cluster_order == nullptr) fail("wait_cluster() without an arrive_cluster()", site);
-  // Once everybody has arrived, others may be anywhere beyond their own wait.
-  if (lane.cluster_order == lane.warp->block->cluster->team.order.now()) {
-    expect_convergence(Barrier::kCluster, site);
+  if (lane.left_cluster == nullptr) fail("wait_cluster() without a leave_cluster()", site);
+  // Once everybody has left, others may be anywhere beyond their own wait.
+  if (lane.left_cluster == lane.warp->block->cluster->team.order.now()) {
+    expect_convergence(Barrier::kLeftCluster, site);
   }
-  wait(Barrier::kCluster, lane.cluster_order, site);
-  lane.cluster_order = nullptr;
+  wait(Barrier::kLeftCluster, lane.left_cluster, site);
+  lane.left_cluster = nullptr;
 }
 
 void Grid::expect_convergence(Barrier kind, const Site& site) {
@@ -50,7 +55,7 @@ void Grid::expect_convergence(Barrier kind, const Site& site) {
 }
 
 // Counts the lane in, and opens the barrier if it is the last. Returns what orders it with the others.
-void* Grid::arrive(Barrier kind, bool orders_memory, const Site& site) {
+void* Grid::arrive(Barrier kind, const Site& site) {
   Block& block = *current_->warp->block;
   Team& team = team_of(kind, block);
   if (team.left != 0) {
@@ -59,7 +64,7 @@ void* Grid::arrive(Barrier kind, bool orders_memory, const Site& site) {
          site);
   }
   void* order = team.order.now();
-  if (orders_memory) release(order);
+  if (kind != Barrier::kLeftCluster) release(order);
   if (++team.arrived == team.members) {
     team.arrived = 0;
     team.order.turn();
@@ -91,6 +96,7 @@ void Grid::open(Barrier kind, Block& block) {
     case Barrier::kBlock:
       return open(kind, &block, 1);
     case Barrier::kCluster:
+    case Barrier::kLeftCluster:
       return open(kind, block.cluster->blocks, launch_.cluster);
     case Barrier::kGrid:
       return open(kind, blocks_.data(), blocks_in_flight_);
@@ -114,6 +120,7 @@ Team& Grid::team_of(Barrier kind, Block& block) {
     case Barrier::kBlock:
       return block.team;
     case Barrier::kCluster:
+    case Barrier::kLeftCluster:
       return block.cluster->team;
     case Barrier::kGrid:
       break;
@@ -125,6 +132,10 @@ void Grid::expect_cluster(int size, const Site& site) {
   if (size == launch_.cluster) return;
   fail(text("an operation on clusters of ", size, " blocks; the kernel has clusters of ", launch_.cluster),
        site);
+}
+
+void Grid::expect_in_cluster(const char* operation, const Site& site) {
+  if (current_->left_cluster != nullptr) fail(text(operation, "() after leave_cluster()"), site);
 }
 
 }  // namespace tokenyard::port::simt

@@ -32,13 +32,15 @@ uint64_t collective(Collective kind, uint64_t value, int argument, const Site& s
   return running->collective(kind, value, argument, site);
 }
 
-void barrier(Barrier kind, const Site& site) { running->barrier(kind, site); }
+void sync_block(const Site& site) { running->barrier(Barrier::kBlock, site); }
 
-void arrive_cluster(int size, bool orders_memory, const Site& site) {
-  running->arrive_cluster(size, orders_memory, site);
-}
+void sync_cluster(int size, const Site& site) { running->sync_cluster(size, site); }
+
+void leave_cluster(int size, const Site& site) { running->leave_cluster(size, site); }
 
 void wait_cluster(const Site& site) { running->wait_cluster(site); }
+
+void sync_grid(const Site& site) { running->barrier(Barrier::kGrid, site); }
 
 void pause(const Site& site) { running->pause(site); }
 

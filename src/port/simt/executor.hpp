@@ -53,10 +53,11 @@ Status launch(const Launch& launch);
 enum class Collective { kSyncWarp, kShfl, kShflUp, kShflXor, kBallot, kAny, kMatch, kReduceAdd };
 uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
 
-enum class Barrier { kBlock, kCluster, kGrid };
-void barrier(Barrier kind, const Site& site);  // of the block or the grid; a cluster's has two halves
-void arrive_cluster(int size, bool orders_memory, const Site& site);
+void sync_block(const Site& site);
+void sync_cluster(int size, const Site& site);
+void leave_cluster(int size, const Site& site);
 void wait_cluster(const Site& site);
+void sync_grid(const Site& site);
 
 // Waits until others have run.
 void pause(const Site& site);

@@ -34,6 +34,10 @@ class Order {
   int turn_ = 0;
 };
 
+// What threads wait for together. The third is the cluster's barrier again, cut in two: leave_cluster, which
+// orders no memory, and wait_cluster.
+enum class Barrier { kBlock, kCluster, kLeftCluster, kGrid };
+
 // The threads of a block, a cluster or the grid, as its barrier sees them.
 struct Team {
   int members = 0;
@@ -60,7 +64,7 @@ struct Lane {
   Site site;                       // of that operation
   uint64_t value = 0;              // what it brings to a collective, then what it gets
   int argument = 0;
-  void* cluster_order = nullptr;  // between arrive_cluster and wait_cluster
+  void* left_cluster = nullptr;  // between leave_cluster and wait_cluster: Order::now() of the former
 
   uint64_t bit() const { return uint64_t{1} << index; }
 };
@@ -122,7 +126,8 @@ class Grid {
   [[noreturn]] void fail(const std::string& what, const Site& site);
   uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
   void barrier(Barrier kind, const Site& site);
-  void arrive_cluster(int size, bool orders_memory, const Site& site);
+  void sync_cluster(int size, const Site& site);
+  void leave_cluster(int size, const Site& site);
   void wait_cluster(const Site& site);
   void pause(const Site& site);
   void* shared_memory(size_t bytes, const std::type_info& type, const Site& site);
@@ -157,7 +162,8 @@ class Grid {
   // barriers.cpp
   void expect_cluster(int size, const Site& site);
   void expect_convergence(Barrier kind, const Site& site);
-  void* arrive(Barrier kind, bool orders_memory, const Site& site);
+  void expect_in_cluster(const char* operation, const Site& site);
+  void* arrive(Barrier kind, const Site& site);
   void wait(Barrier kind, void* order, const Site& site);
   void open(Barrier kind, Block& block);
   void open(Barrier kind, Block* blocks, int count);
@@ -165,7 +171,8 @@ class Grid {
 
   // memory.cpp
   void make_shared_memory(Block& block);
-  void forget_shared_memory(Block& block);
+  void begin_shared_memory(Block& block, size_t bytes, const std::type_info& type);
+  void end_shared_memory(Block& block);
 
   // report.cpp
   void record(const std::string& what, const Lane& lane, const Site* site);
@@ -207,7 +214,7 @@ class Grid {
 };
 
 // The grid that runs on this OS thread.
-extern thread_local Grid* running;
+extern constinit thread_local Grid* running;
 
 const char* name(Collective kind);
 const char* name(Barrier kind);

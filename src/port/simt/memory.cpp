@@ -35,18 +35,20 @@ void Grid::make_shared_memory(Block& block) {
   block.shared = static_cast<std::byte*>(memory);
 }
 
-void Grid::forget_shared_memory(Block& block) { fill(block.shared, block.shared_bytes, kLeft); }
+void Grid::end_shared_memory(Block& block) { fill(block.shared, block.shared_bytes, kLeft); }
+
+// At the first request for a block's shared memory, its own or a neighbour's.
+void Grid::begin_shared_memory(Block& block, size_t bytes, const std::type_info& type) {
+  block.shared_bytes = bytes;
+  block.shared_type = &type;
+  fill(block.shared, bytes, kUnwritten);
+}
 
 void* Grid::shared_memory(size_t bytes, const std::type_info& type, const Site& site) {
   Block& block = *current_->warp->block;
-  if (block.shared_bytes == 0) {
-    if (bytes > kSharedBytes) {
-      fail(text("shared() of ", bytes, " bytes; a block has ", kSharedBytes), site);
-    }
-    block.shared_bytes = bytes;
-    block.shared_type = &type;
-    fill(block.shared, bytes, kUnwritten);
-  } else if (*block.shared_type != type) {
+  if (bytes > kSharedBytes) fail(text("shared() of ", bytes, " bytes; a block has ", kSharedBytes), site);
+  if (block.shared_bytes == 0) begin_shared_memory(block, bytes, type);
+  if (*block.shared_type != type) {
     fail(text("shared<", type_name(type), ">() after shared<", type_name(*block.shared_type),
               ">(); a block has one"),
          site);
@@ -56,15 +58,18 @@ void* Grid::shared_memory(size_t bytes, const std::type_info& type, const Site& 
 
 void* Grid::remote_memory(void* own, int cluster, int rank, const Site& site) {
   expect_cluster(cluster, site);
-  const Block& block = *current_->warp->block;
-  const auto offset = static_cast<std::byte*>(own) - block.shared;
+  expect_in_cluster("remote", site);
   if (rank < 0 || rank >= launch_.cluster) {
     fail(text("remote() of rank ", rank, "; the cluster has 0 to ", launch_.cluster - 1), site);
   }
+  const Block& block = *current_->warp->block;
+  const auto offset = static_cast<std::byte*>(own) - block.shared;
   if (offset < 0 || offset >= static_cast<std::ptrdiff_t>(block.shared_bytes)) {
     fail("remote() of something that is not in the block's shared memory", site);
   }
-  return block.cluster->blocks[rank].shared + offset;
+  Block& neighbour = block.cluster->blocks[rank];
+  if (neighbour.shared_bytes == 0) begin_shared_memory(neighbour, block.shared_bytes, *block.shared_type);
+  return neighbour.shared + offset;
 }
 
 void Grid::before_shared_read(const Mark& mark, const Site& site) {

@@ -8,7 +8,7 @@ namespace tokenyard::port::simt {
 
 struct Options {
   uint64_t seed = 0;         // decides the order of lanes, warps and blocks; the same seed replays it
-  int blocks_in_flight = 8;  // rounded up to whole clusters; a cooperative launch has all of its blocks
+  int blocks_in_flight = 4;  // rounded up to whole clusters; a cooperative launch has all of its blocks
 };
 
 // Sets the options of this OS thread's launches until the end of the scope. Outside of any scope the n-th

@@ -17,7 +17,7 @@ const char* name(Collective kind) {
 }
 
 const char* name(Barrier kind) {
-  constexpr const char* names[] = {"sync_block", "wait_cluster", "sync_grid"};
+  constexpr const char* names[] = {"sync_block", "sync_cluster", "wait_cluster", "sync_grid"};
   return names[static_cast<int>(kind)];
 }
 

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int kMaxTsanFibers = 8000;        // what ThreadSanitizer's runtimes can take
 constexpr int kMaxIdleRounds = 1000;        // polls that give up do so much sooner
-constexpr int64_t kMaxIdleSteps = 1 << 25;  // reads of a launch between two writes
+constexpr int64_t kMaxIdleSteps = 1 << 24;  // reads of a launch between two writes
 
 }  // namespace
 
-thread_local Grid* running = nullptr;
+constinit thread_local Grid* running = nullptr;
 
 Status Grid::run(const Launch& launch) {
   const Options options = options_of_next_launch();
@@ -155,7 +155,7 @@ void Grid::lane_main() {
     const Block& block = *lane.warp->block;
     Cluster& cluster = *block.cluster;
     lane.inside = true;
-    lane.cluster_order = nullptr;
+    lane.left_cluster = nullptr;
     acquire(&cluster.begun);
     try {
       grid.launch_.run_thread(grid.launch_.kernel, block.index, lane.thread, grid.launch_.blocks);
@@ -178,8 +178,8 @@ void Grid::leave(Lane& lane) {
                        "() at ", place(warp.site)),
                   lane, nullptr);
   }
-  if (lane.cluster_order != nullptr) {
-    return record("left the kernel after arrive_cluster() without wait_cluster()", lane, nullptr);
+  if (lane.left_cluster != nullptr) {
+    return record("left the kernel after leave_cluster() without wait_cluster()", lane, nullptr);
   }
   if (block.team.arrived + cluster.team.arrived + team_.arrived > 0) {
     return record("left the kernel while others wait for it in a barrier" + waiting_lanes(), lane, nullptr);
@@ -189,7 +189,7 @@ void Grid::leave(Lane& lane) {
   ++cluster.team.left;
   --live_;
   idle_rounds_ = idle_steps_ = 0;
-  if (++block.team.left == block.team.members && launch_.cluster > 1) forget_shared_memory(block);
+  if (++block.team.left == block.team.members && launch_.cluster > 1) end_shared_memory(block);
   if (cluster.team.left == cluster.team.members && !unstarted_.empty()) start(cluster);
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "port/simt/executor.hpp"
 #include "runtime/text.hpp"
