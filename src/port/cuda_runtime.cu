@@ -49,6 +49,19 @@ struct Api {
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
   }
 
+  static Error take_all_shared_memory(void (*kernel)(const volatile int32_t*), size_t* bytes) {
+    int device = 0;
+    int limit = 0;
+    Error error = cudaGetDevice(&device);
+    if (error == cudaSuccess) {
+      error = cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    }
+    *bytes = static_cast<size_t>(limit);
+    return error != cudaSuccess
+               ? error
+               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit);
+  }
+
   static Error stream_create(Stream* stream) {
     return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
   }

@@ -12,6 +12,11 @@ namespace tokenyard::port {
 
 __global__ void empty_kernel() {}
 
+__global__ void holder_kernel(const volatile int32_t* stop) {
+  while (*stop == 0) {
+  }
+}
+
 template <class Api>
 class GpuRuntime final : public Runtime {
   using GpuStream = typename Api::Stream;
@@ -105,6 +110,14 @@ class GpuRuntime final : public Runtime {
   Status launch_empty(Stream stream) override {
     empty_kernel<<<dim3(1), dim3(32), 0, gpu(stream)>>>();
     return check(Api::get_last_error(), "launch an empty kernel");
+  }
+
+  // A block with all the shared memory that there is leaves no room for another.
+  Status launch_holder(int multiprocessors, const int32_t* stop, Stream stream) override {
+    size_t bytes = 0;
+    TY_RETURN_IF_ERROR(check(Api::take_all_shared_memory(holder_kernel, &bytes), "reserve shared memory"));
+    holder_kernel<<<dim3(static_cast<unsigned>(multiprocessors)), dim3(32), bytes, gpu(stream)>>>(stop);
+    return check(Api::get_last_error(), "launch a holding kernel");
   }
 
  private:

@@ -50,6 +50,17 @@ struct Api {
     return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, stream);
   }
 
+  static Error take_all_shared_memory(void (*)(const volatile int32_t*), size_t* bytes) {
+    int device = 0;
+    int limit = 0;
+    Error error = hipGetDevice(&device);
+    if (error == hipSuccess) {
+      error = hipDeviceGetAttribute(&limit, hipDeviceAttributeMaxSharedMemoryPerBlock, device);
+    }
+    *bytes = static_cast<size_t>(limit);
+    return error;
+  }
+
   static Error stream_create(Stream* stream) {
     return hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
   }

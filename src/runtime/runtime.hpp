@@ -58,6 +58,10 @@ class Runtime {
 
   // Launches a kernel that does nothing: the floor of every measurement.
   virtual Status launch_empty(Stream stream) = 0;
+
+  // Launches a kernel that takes whole multiprocessors for itself until *stop, on the device, is not 0:
+  // what other launches must live with.
+  virtual Status launch_holder(int multiprocessors, const int32_t* stop, Stream stream) = 0;
 };
 
 }  // namespace tokenyard

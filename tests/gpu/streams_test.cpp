@@ -1,7 +1,9 @@
 // Launches that overlap on the card, each with its own workspace. The grid path waits for other blocks, so it
 // is the one that could hang: the time limit of these tests is part of the check.
 #include <chrono>
+#include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gpu.hpp"
@@ -63,15 +65,49 @@ INSTANTIATE_TEST_SUITE_P(Align, SixteenStreams,
                          testing::Combine(testing::ValuesIn(kGpus), testing::Values(TY_ALIGN_GRID)),
                          gpu_and_path);
 
+// Another kernel has half of the multiprocessors for itself meanwhile; the last stream replays a graph.
 TEST_P(SixteenStreams, NeitherHangNorErrForTenSeconds) {
-  start(16, {.tokens = 16384, .top_k = 8, .experts = 256});
-  const Streams streams(*runtime, 16);
+  constexpr size_t kStreams = 16;
+  start(kStreams, {.tokens = 16384, .top_k = 8, .experts = 256});
+  const Streams streams(*runtime, kStreams + 2);
+  Graph graph = nullptr;
+  require(runtime->capture(
+      streams[kStreams - 1], [&] { return runs.back().launch(streams[kStreams - 1]); }, &graph));
+
+  const DeviceProperties* properties = nullptr;
+  const Backend* backend = nullptr;
+  require(find_device({find_backend(device)->id, 0}, &backend, &properties));
+  void* stop = nullptr;
+  require(runtime->allocate(sizeof(int32_t), &stop));
+  require(runtime->fill(stop, 0, sizeof(int32_t), streams[kStreams]));
+  require(runtime->synchronize(streams[kStreams]));
+  require(runtime->launch_holder(properties->multiprocessors / 2, static_cast<int32_t*>(stop),
+                                 streams[kStreams]));
+  // Should there be no room beside it after all, the launches wait until it ends, and the test goes on.
+  std::jthread releaser([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+    static_cast<void>(runtime->set_device(0));
+    static_cast<void>(runtime->fill(stop, 1, sizeof(int32_t), streams[kStreams + 1]));
+  });
+
+  int rounds = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (std::chrono::steady_clock::now() < end) {
-    launch_rounds(streams, 200);
-    streams.synchronize();
+    for (int round = 0; round < 200; ++round) {
+      for (size_t i = 0; i + 1 < kStreams; ++i) require(runs[i].launch(streams[i]));
+      require(runtime->replay(graph, streams[kStreams - 1]));
+    }
+    for (size_t i = 0; i < kStreams; ++i) require(runtime->synchronize(streams[i]));
     expect_right_and_poison();
+    ++rounds;
   }
+  releaser.join();
+  streams.synchronize();
+  require(runtime->destroy_graph(graph));
+  require(runtime->free(stop));
+  RecordProperty("launches_beside_the_holder", rounds * 200 * static_cast<int>(kStreams));
+  std::printf("%d launches in ten seconds beside a kernel on %d multiprocessors\n",
+              rounds * 200 * static_cast<int>(kStreams), properties->multiprocessors / 2);
 }
 
 }  // namespace
