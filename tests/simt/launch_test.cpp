@@ -23,7 +23,7 @@ TEST(Launch, RefusesWhatADeviceWould) {
   const auto expect = [](const std::string& message, const char* what) {
     EXPECT_NE(message.find(what), std::string::npos) << message;
   };
-  EXPECT_EQ(error(Shape<1024, 8, true>(), 16), "");
+  EXPECT_EQ(error(Shape<256, 8, true>(), 8), "");
   expect(error(Shape<48, 1, false>(), 1), "blocks of 48 threads; expected whole warps of 32");
   expect(error(Shape<2048, 1, false>(), 1), "blocks of 2048 threads");
   expect(error(Shape<64, 4, false>(), 6), "a grid of 6 blocks; expected whole clusters of 4");

@@ -176,7 +176,7 @@ class Grid {
 
   // report.cpp
   void record(const std::string& what, const Lane& lane, const Site* site);
-  void record_deadlock();
+  void record(const std::string& what);
   std::string waiting_lanes() const;
 
   int warps() const { return launch_.threads / launch_.warp_size; }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "port/simt/grid.hpp"
+#include "port/simt/sanitizer.hpp"
 #include "runtime/text.hpp"
 
 namespace tokenyard::port::simt {
@@ -41,15 +42,14 @@ void Grid::fail(const std::string& what, const Site& site) {
 }
 
 void Grid::record(const std::string& what, const Lane& lane, const Site* site) {
-  failed_ = true;
-  error_ = text("kernel ", type_name(*launch_.type), ": block ", lane.warp->block->index, ", thread ",
-                lane.thread, " (lane ", lane.index, ")", site != nullptr ? ", " + place(*site) : "", ": ",
-                what, "; seed ", seed_);
+  record(text("block ", lane.warp->block->index, ", thread ", lane.thread, " (lane ", lane.index, ")",
+              site != nullptr ? ", " + place(*site) : "", ": ", what));
 }
 
-void Grid::record_deadlock() {
+void Grid::record(const std::string& what) {
   failed_ = true;
-  error_ = text("kernel ", type_name(*launch_.type), ": deadlock", waiting_lanes(), "; seed ", seed_);
+  error_ = text("kernel ", type_name(*launch_.type), ": ", what, "; seed ", seed_);
+  release(&error_);
 }
 
 // Where everybody waits: "; 63 threads in sync_block() at kernel.hpp:88 (first: block 0, thread 1)".

@@ -7,7 +7,7 @@
 namespace tokenyard::port::simt {
 namespace {
 
-constexpr int kMaxTsanFibers = 8000;        // what ThreadSanitizer's runtimes can take
+constexpr int kMaxTsanFibers = 4096;        // of a launch; its older runtime dies of 8128 in a process
 constexpr int kMaxIdleRounds = 1000;        // polls that give up do so much sooner
 constexpr int64_t kMaxIdleSteps = 1 << 24;  // reads of a launch between two writes
 
@@ -29,7 +29,10 @@ Status Grid::run(const Launch& launch) {
   const int clusters = blocks_in_flight_ / launch_.cluster;
   for (int i = 0; i < clusters; ++i) start(clusters_[i]);
   main_.switch_to(choose());
-  if (failed_) unwind();
+  if (failed_) {
+    acquire(&error_);
+    unwind();
+  }
   for (int i = 0; i < clusters; ++i) acquire(&clusters_[i].ended);
   running = nullptr;
   return failed_ ? Status(TY_DEVICE_ERROR, error_) : Status();
@@ -233,7 +236,7 @@ void Grid::suspend(const char* operation, const Site& site) {
 Fiber& Grid::choose() {
   if (failed_ || live_ == 0) return main_;
   if (ready_.empty() && !retry_polls()) {
-    record_deadlock();
+    record("deadlock" + waiting_lanes());
     return main_;
   }
   Block* block = last_block_;
