@@ -44,7 +44,10 @@ class Cell {
     before_shared_write(mark_, &value_, to_bits(value), sizeof(T), site_);
     return value_ = value;
   }
-  T operator=(const Cell&& other) && { return std::move(*this) = static_cast<T>(std::move(other)); }
+  template <class U>
+  T operator=(Cell<U>&& other) && {
+    return std::move(*this) = static_cast<T>(static_cast<U>(std::move(other)));
+  }
   T operator+=(T value) && {
     return update([&](T old) { return old + value; });
   }
