@@ -43,11 +43,9 @@ TEST(Collective, OfOtherKinds) {
 TEST(Collective, AtOtherPlaces) {
   const auto vote = [](bool by_warp) {
     return kernel([by_warp](auto& gpu) {
-      if ((by_warp ? gpu.warp() : gpu.lane()) % 2 == 0) {
-        gpu.ballot(true);
-      } else {
-        gpu.ballot(true);
-      }
+      const bool even = (by_warp ? gpu.warp() : gpu.lane()) % 2 == 0;
+      if (even) gpu.ballot(true);
+      if (!even) gpu.ballot(true);
     });
   };
   expect_clean(vote(true), 1);
@@ -68,11 +66,9 @@ TEST(Collective, WhileOthersAreInABarrier) {
 TEST(Barrier, AtOtherPlaces) {
   const auto meet = [](bool right) {
     return kernel([right](auto& gpu) {
-      if (right || gpu.warp() == 0) {
-        gpu.sync_block();
-      } else {
-        gpu.sync_block();
-      }
+      const bool first = right || gpu.warp() == 0;
+      if (first) gpu.sync_block();
+      if (!first) gpu.sync_block();
     });
   };
   expect_clean(meet(true), 2);

@@ -84,6 +84,7 @@ TEST(Schedule, IsReplayedByItsSeed) {
 TEST(Schedule, IsItsOwnOnEveryHostThread) {
   std::vector<std::vector<int32_t>> orders(4);
   std::vector<std::thread> threads;
+  threads.reserve(orders.size());
   for (auto& mine : orders) threads.emplace_back([&mine] { mine = order(5); });
   for (auto& thread : threads) thread.join();
   for (const auto& one : orders) EXPECT_EQ(one, order(5));

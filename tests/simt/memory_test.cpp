@@ -1,6 +1,4 @@
 // Mistakes with memory: each kernel is wrong in one way, its twin is right.
-#include <vector>
-
 #include "kernel.hpp"
 
 namespace tokenyard::tests {
@@ -120,12 +118,10 @@ TEST(RemoteMemory, Misused) {
 }
 
 TEST(GlobalMemory, Misaligned) {
-  const std::vector<int32_t> memory(64);
-  const auto* aligned =
-      reinterpret_cast<const int32_t*>((reinterpret_cast<uintptr_t>(memory.data()) + 15) / 16 * 16);
+  alignas(16) static constexpr int32_t kMemory[8] = {};
   const auto load = [](const int32_t* from) { return kernel([from](auto& gpu) { gpu.load4(from); }); };
-  expect_clean(load(aligned), 1);
-  expect_found(load(aligned + 1), 1, "expected an address aligned to 16 bytes");
+  expect_clean(load(kMemory), 1);
+  expect_found(load(kMemory + 1), 1, "expected an address aligned to 16 bytes");
 }
 
 }  // namespace
