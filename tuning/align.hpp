@@ -48,9 +48,8 @@ inline constexpr AlignRow kNvidiaRows[] = {
 // AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
 inline constexpr AlignRow kAmdRows[] = {
     {8192, TY_ALIGN_EVERYWHERE, 128, 1},
-    {32768, TY_ALIGN_GRID, 16, 1},
-    {131072, TY_ALIGN_GRID, 64, 1},
-    {kAnyPairs, TY_ALIGN_GRID, 104, 1},
+    {32768, TY_ALIGN_GRID, 32, 1},
+    {kAnyPairs, TY_ALIGN_GRID, 128, 1},
 };
 
 // The executor: every kind of row at sizes that it can run in a moment.

@@ -39,6 +39,7 @@ struct Grid {
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kExperts = kPasses == 1 ? 256 : kMaxExperts;
   static_assert(kStage == Stage::kWhole || kCluster == 1);
+  static constexpr bool kRunsShared = kPasses == 1;
   // Where the histogram is that of the tile, the sort need not count again.
   static constexpr bool kStartsKnown = !kManyTiles && kPasses == 1 && kStage == Stage::kWhole;
 
@@ -52,6 +53,8 @@ struct Grid {
     TileSort<Thread, kThreads, kItems, kPasses> sort;
     typename Thread::template array<int32_t, kThreads / Thread::warp_size> partial;
     typename Thread::template array<int32_t, kThreads / Thread::warp_size> partial_valid;
+    // Each expert's run, for whichever warp writes its pads, where that fits: pairs, first block, blocks.
+    typename Thread::template array<int32_t, kRunsShared ? 3 * kExperts : 1> runs;
 
     TY_DEVICE auto& cursors() {
       if constexpr (kCluster == 1) {
@@ -101,7 +104,7 @@ struct Grid {
         place(gpu, shared, tile.first, pairs, !one_tile);
         tile.first += kTile;
       } while (kManyTiles && tile.first < tile.last);
-      write_rest(gpu, layout);
+      write_rest(gpu, shared, layout);
     }
     gpu.template wait_cluster<kCluster>();  // until the neighbours have read this block's histogram
   }
@@ -236,6 +239,11 @@ struct Grid {
         int32_t begin = run.first_block * out.block.divisor() + before;
         if constexpr (kStartsKnown) begin -= shared.sort.start_of(run.expert);
         shared.cursors()(run.expert) = static_cast<uint32_t>(begin);
+        if constexpr (kRunsShared) {
+          shared.runs(3 * run.expert) = run.pairs;
+          shared.runs(3 * run.expert + 1) = run.first_block;
+          shared.runs(3 * run.expert + 2) = run.blocks;
+        }
       }
       gpu.sync_block();
       if (out.wants_dropped() && gpu.block() == 0) {
@@ -247,32 +255,41 @@ struct Grid {
     return layout;
   }
 
-  // Everything that is not a pair.
-  template <class Thread>
-  TY_DEVICE void write_rest(Thread& gpu, const Layout& layout) const {
+  // Everything that is not a pair. The warps that hold no expert have had less to do so far.
+  template <class Thread, class S>
+  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Layout& layout) const {
+    constexpr int kFirst = kHolders < kThreads ? kHolders : 0;
     if (layout.run.expert - gpu.lane() < out.experts) write_runs(gpu, layout.run);
-    out.template write_tail<kThreads>(gpu, layout.used_blocks, kHolders < kThreads ? kHolders : 0);
+    if (kRunsShared && gpu.thread() >= kFirst) {
+      constexpr int kStep = (kThreads - kFirst) / Thread::warp_size;
+      for (int32_t e = gpu.block() + gpu.blocks() * (gpu.warp() - kFirst / Thread::warp_size);
+           e < out.experts; e += gpu.blocks() * kStep) {
+        const Run run{e, shared.runs(3 * e), shared.runs(3 * e + 1), shared.runs(3 * e + 2)};
+        out.write_pads(gpu, run);
+        if (run.blocks <= kShareBlocks) out.write_blocks(run, gpu.lane(), Thread::warp_size);
+      }
+    }
+    out.template write_tail<kThreads>(gpu, layout.used_blocks, kFirst);
     if (gpu.block() == 0 && gpu.thread() == 0) {
       if (out.wants_dropped()) out.write_dropped(layout.valid_pairs);
       exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(gpu));
     }
   }
 
-  TY_DEVICE int32_t owner(int32_t expert) const { return expert - blocks.floor(expert) * blocks.divisor(); }
-
-  // Each lane brings a run. Pads go to one block of the grid per run, long lists of blocks to all.
-  // Experts beyond the last have no pairs.
+  // What the holders of runs have to see to, one run a lane: counts and offsets; long lists of blocks, which
+  // all blocks of the grid share; and, unless other warps do it, the pads and short lists of the runs that
+  // this block owns. Experts beyond the last have no pairs.
   template <class Thread>
   TY_DEVICE void write_runs(Thread& gpu, const Run& mine) const {
     if (gpu.block() == 0 && mine.expert < out.experts) out.write_expert(mine);
-    const bool owned = owner(mine.expert) == gpu.block();
+    const bool owned = !kRunsShared && owner(mine.expert) == gpu.block();
     auto todo = gpu.ballot(mine.blocks > 0 && (owned || mine.blocks > kShareBlocks));
     while (todo != 0) {
       const int lane = gpu.lowest(todo);
       todo &= todo - 1;
       const Run run{gpu.shfl(mine.expert, lane), gpu.shfl(mine.pairs, lane), gpu.shfl(mine.first_block, lane),
                     gpu.shfl(mine.blocks, lane)};
-      const bool own = owner(run.expert) == gpu.block();
+      const bool own = !kRunsShared && owner(run.expert) == gpu.block();
       if (own) out.write_pads(gpu, run);
       if (run.blocks > kShareBlocks) {
         out.write_blocks(run, gpu.block() * Thread::warp_size + gpu.lane(), gpu.blocks() * Thread::warp_size);
@@ -281,6 +298,7 @@ struct Grid {
       }
     }
   }
+  TY_DEVICE int32_t owner(int32_t expert) const { return expert - blocks.floor(expert) * blocks.divisor(); }
 
   // Copies the sorted tile out. A run's cursor, less the run's place in the tile, gives each pair its slot.
   template <class Thread, class S>

@@ -12,8 +12,10 @@ namespace tokenyard::port {
 
 __global__ void empty_kernel() {}
 
-__global__ void holder_kernel(const volatile int32_t* stop) {
-  while (*stop == 0) {
+template <class Api>
+__global__ void holder_kernel(uint64_t nanoseconds) {
+  const uint64_t start = Api::device_nanoseconds();
+  while (Api::device_nanoseconds() - start < nanoseconds) {
   }
 }
 
@@ -112,11 +114,17 @@ class GpuRuntime final : public Runtime {
     return check(Api::get_last_error(), "launch an empty kernel");
   }
 
+  Status launch_linked_empty(Stream stream) override {
+    return check(Api::launch_linked_empty(gpu(stream)), "launch a linked kernel");
+  }
+
   // A block with all the shared memory that there is leaves no room for another.
-  Status launch_holder(int multiprocessors, const int32_t* stop, Stream stream) override {
+  Status launch_holder(int multiprocessors, double seconds, Stream stream) override {
     size_t bytes = 0;
-    TY_RETURN_IF_ERROR(check(Api::take_all_shared_memory(holder_kernel, &bytes), "reserve shared memory"));
-    holder_kernel<<<dim3(static_cast<unsigned>(multiprocessors)), dim3(32), bytes, gpu(stream)>>>(stop);
+    TY_RETURN_IF_ERROR(
+        check(Api::take_all_shared_memory(holder_kernel<Api>, &bytes), "reserve shared memory"));
+    holder_kernel<Api><<<dim3(static_cast<unsigned>(multiprocessors)), dim3(32), bytes, gpu(stream)>>>(
+        static_cast<uint64_t>(1e9 * seconds));
     return check(Api::get_last_error(), "launch a holding kernel");
   }
 

@@ -59,9 +59,13 @@ class Runtime {
   // Launches a kernel that does nothing: the floor of every measurement.
   virtual Status launch_empty(Stream stream) = 0;
 
-  // Launches a kernel that takes whole multiprocessors for itself until *stop, on the device, is not 0:
-  // what other launches must live with.
-  virtual Status launch_holder(int multiprocessors, const int32_t* stop, Stream stream) = 0;
+  // Launches an empty kernel that may start before the one ahead of it in the stream has ended. On NVIDIA a
+  // graph of these, replayed, undoes what memory copies do to the time that launches take from then on.
+  virtual Status launch_linked_empty(Stream stream) = 0;
+
+  // Launches a kernel that takes whole multiprocessors for itself for a while: what other launches must
+  // live with.
+  virtual Status launch_holder(int multiprocessors, double seconds, Stream stream) = 0;
 };
 
 }  // namespace tokenyard
