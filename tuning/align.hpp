@@ -18,7 +18,7 @@ struct AlignGeometry {
 };
 
 inline constexpr AlignGeometry kNvidiaGeometry{256, 2, 1024, 8, 1024, 2, 8};
-inline constexpr AlignGeometry kAmdGeometry{256, 2, 512, 4, 256, 4, 4};
+inline constexpr AlignGeometry kAmdGeometry{256, 2, 512, 4, 256, 4, 1};
 // The executor runs a fiber per thread: small blocks, so that small problems have many tiles and blocks.
 inline constexpr AlignGeometry kSimtGeometry{64, 2, 128, 4, 256, 1, 4};
 

@@ -52,16 +52,19 @@ class Exchange {
     gpu.store(words_ + static_cast<int64_t>(row) * columns_ + column, tag | static_cast<uint64_t>(count));
   }
 
-  // Some words of a column, on their way.
-  static constexpr int kInFlight = 8;
+  // Some words of a column, on their way. Fewer where waves are wide: AMD's compiler keeps the addresses,
+  // too.
+  template <class Thread>
+  static constexpr int kInFlight = Thread::warp_size == 32 ? 8 : 2;
+  template <class Thread>
   struct Words {
-    uint64_t word[kInFlight];
+    uint64_t word[kInFlight<Thread>];
   };
   template <class Thread>
-  TY_DEVICE void request(Thread& gpu, int32_t first_row, int32_t column, Words& words) const {
+  TY_DEVICE void request(Thread& gpu, int32_t first_row, int32_t column, Words<Thread>& words) const {
     if (column >= columns_) return;
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) {  // beyond the last row, the last row again
+    for (int i = 0; i < kInFlight<Thread>; ++i) {  // beyond the last row, the last row again
       const int32_t row = port::min_of(first_row + i, rows_ - 1);
       words.word[i] = gpu.load(words_ + static_cast<int64_t>(row) * columns_ + column);
     }
@@ -71,16 +74,16 @@ class Exchange {
   // brought of the first rows. With kPoll it waits for words of this launch; without, a kernel boundary has
   // ordered them and the tag does not matter.
   template <bool kPoll, class Thread>
-  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, Words& words, int32_t& before,
-                        int32_t& total) const {
-    for (int32_t first = 0; first < rows_; first += kInFlight) {
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, Words<Thread>& words,
+                        int32_t& before, int32_t& total) const {
+    for (int32_t first = 0; first < rows_; first += kInFlight<Thread>) {
       if (first > 0) request(gpu, first, column, words);
-      while (kPoll && !fresh(words, tag)) {
+      while (kPoll && !fresh<Thread>(words, tag)) {
         gpu.pause();
         request(gpu, first, column, words);
       }
 #pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
+      for (int i = 0; i < kInFlight<Thread>; ++i) {
         if (first + i >= rows_) break;
         const auto count = static_cast<int32_t>(words.word[i] & kMaxRowPairs);
         total += count;
@@ -90,10 +93,11 @@ class Exchange {
   }
 
  private:
-  static TY_DEVICE bool fresh(const Words& words, uint64_t tag) {
+  template <class Thread>
+  static TY_DEVICE bool fresh(const Words<Thread>& words, uint64_t tag) {
     uint64_t differ = 0;
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) differ |= words.word[i] ^ tag;
+    for (int i = 0; i < kInFlight<Thread>; ++i) differ |= words.word[i] ^ tag;
     return differ >> kCountBits == 0;
   }
 

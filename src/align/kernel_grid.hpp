@@ -95,7 +95,7 @@ struct Grid {
         }
         mark_dropped(gpu, tile, expert);
         const bool is_first = !kManyTiles || tile.first == range.first;
-        Exchange::Words words;  // the other blocks' counts travel while this one sorts
+        Exchange::Words<Thread> words;  // the other blocks' counts travel while this one sorts
         const int32_t pairs =
             shared.sort.template sort<kStartsKnown>(gpu, expert, offset(gpu, tile), rows(tile), [&] {
               if (is_first) exchange.request(gpu, 0, gpu.thread(), words);
@@ -216,7 +216,7 @@ struct Grid {
   // From the counts of all to this block's cursors. Experts are taken in stripes of one per thread; what
   // the last stripe has to write beside the cursors is left for later.
   template <class Thread, class S>
-  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, uint64_t tag, Exchange::Words& words) const {
+  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, uint64_t tag, Exchange::Words<Thread>& words) const {
     Layout layout{{0, 0, 0, 0}, 0, 0, tag};
     for (int32_t stripe = 0; stripe < exchange.columns(); stripe += kThreads) {
       Run run{stripe + gpu.thread(), 0, 0, 0};
