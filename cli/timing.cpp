@@ -73,20 +73,6 @@ Quantiles time_graph(Runtime& runtime, Stream stream, const std::function<Status
   return quantiles(samples);
 }
 
-// Memory copies leave NVIDIA's launches slower by a fifth of a microsecond; this takes it back.
-void settle(Runtime& runtime, Stream stream) {
-  Graph raw = nullptr;
-  const auto linked = [&]() -> Status {
-    for (size_t i = 0; i < kCallsInGraph; ++i) TY_RETURN_IF_ERROR(runtime.launch_linked_empty(stream));
-    return {};
-  };
-  require(linked());
-  require(runtime.capture(stream, linked, &raw));
-  const std::shared_ptr<void> graph = owned(runtime, raw, &Runtime::destroy_graph);
-  for (int i = 0; i < kWarmUps; ++i) require(runtime.replay(graph.get(), stream));
-  require(runtime.synchronize(stream));
-}
-
 // With or without the optional outputs, as the run had them.
 harness::AlignOutputs as_requested(harness::AlignOutputs outputs, bool optional_outputs) {
   if (optional_outputs) return outputs;
@@ -158,7 +144,6 @@ Timing AlignTimer::measure_by_graph() {
   Runtime& runtime = device_.runtime();
   Stream stream = stream_.get();
   Timing timing{};
-  settle(runtime, stream);
   timing.floor_us = time_graph(runtime, stream, [&](size_t) { return runtime.launch_empty(stream); }).p50;
   timing.us = time_graph(runtime, stream, [&](size_t i) { return call(i); });
 

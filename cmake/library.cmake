@@ -33,7 +33,7 @@ set_target_properties(tokenyard PROPERTIES
   LINKER_LANGUAGE CXX
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map
   VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR})
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 # Hidden visibility leaves the templates of the standard library and static dependencies visible; this does not.
 target_link_options(tokenyard PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
 

@@ -87,8 +87,9 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
   TY_RETURN_IF_ERROR(check_range("block_size", args.block_size, 1, kMaxPosition,
                                  "pass the rows of the matrix product's tile"));
   const int64_t stride = args.row_stride == 0 ? args.top_k : args.row_stride;
-  // The last row must lie within what a pointer can reach.
-  TY_RETURN_IF_ERROR(check_range("row_stride", stride, args.top_k, int64_t{1} << 40,
+  // Rows x stride must not overflow.
+  const int64_t widest = (int64_t{1} << 60) / std::max<int64_t>(args.num_tokens, int64_t{1} << 20);
+  TY_RETURN_IF_ERROR(check_range("row_stride", stride, args.top_k, widest,
                                  "pass the elements from one row to the next, or 0 for contiguous rows"));
   int32_t experts = args.num_experts;
   if (args.expert_map != nullptr) {

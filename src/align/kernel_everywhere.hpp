@@ -6,7 +6,7 @@
 //   block b owns experts [b * owned, (b + 1) * owned): ranks their pairs, writes their runs;
 //   pads and the tail up to the capacity are spread over warps and blocks.
 //
-// One trip to memory for the ids, two block barriers, one trip for the stores. Ids that do not fit in the
+// One trip to memory for the ids, three block barriers, one trip for the stores. Ids that do not fit in the
 // block's registers are read in tiles (kManyTiles), twice.
 #pragma once
 

@@ -21,7 +21,8 @@ class Launcher {
 
  private:
   static size_t workspace_size(const DeviceProperties& device, const Problem& problem) {
-    return workspace_bytes(plan(device, rows_for(device), problem), problem);
+    const auto rows = rows_for(device);
+    return workspace_bytes(plan(device, rows, problem), rows, problem);
   }
 
   static std::string explain(const DeviceProperties& device, const Problem& problem) {
@@ -37,6 +38,11 @@ class Launcher {
 
   static Status run(const DeviceProperties& device, const Problem& problem, Workspace workspace,
                     Stream stream) {
+    if (device.warp_size != Port::Thread::warp_size) {
+      return {TY_UNSUPPORTED,
+              text("align: ", device.name, " has warps of ", device.warp_size, " lanes, expected ",
+                   Port::Thread::warp_size, ": this build has no kernels for it; use the CPU")};
+    }
     const Plan chosen = plan(device, rows_for(device), problem);
     const Call call{device, problem, workspace, stream};
     if (PlainIds::fit(problem)) return run_path<PlainIds>(chosen, call);

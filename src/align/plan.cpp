@@ -113,11 +113,14 @@ Plan plan(const DeviceProperties& device, std::span<const AlignRow> rows, const 
   return plan;
 }
 
-size_t workspace_bytes(const Plan& plan, const Problem& problem) {
+size_t workspace_bytes(const Plan& plan, std::span<const AlignRow> rows, const Problem& problem) {
   if (plan.path == TY_ALIGN_EVERYWHERE) return 0;
-  int64_t rows = split_plan(problem).blocks;
-  if (plan.path == TY_ALIGN_GRID) rows = std::max<int64_t>(rows, plan.blocks / plan.cluster);
-  return Exchange::bytes(rows, exchange_columns(problem));
+  int64_t exchanged = split_plan(problem).blocks;
+  for (const AlignRow& row : rows) {
+    if (row.path == TY_ALIGN_GRID) exchanged = std::max<int64_t>(exchanged, row.blocks / row.cluster);
+    if (problem.num_pairs() <= row.max_pairs && row.path == TY_ALIGN_GRID) break;
+  }
+  return Exchange::bytes(exchanged, exchange_columns(problem));
 }
 
 }  // namespace tokenyard::align

@@ -30,8 +30,9 @@ std::span<const tuning::AlignRow> rows_for(const DeviceProperties& device);
 Plan with_blocks(const Plan& plan, const Problem& problem, int32_t blocks);
 Plan split_plan(const Problem& problem);
 
-// Workspace bytes of a plan, enough for the split plan too where the grid path may be refused.
-size_t workspace_bytes(const Plan& plan, const Problem& problem);
+// Workspace bytes of a plan: enough for the split plan too, should the grid path be refused, and for every
+// problem with fewer pairs.
+size_t workspace_bytes(const Plan& plan, std::span<const tuning::AlignRow> rows, const Problem& problem);
 
 // Words of a row in the exchange table.
 int32_t exchange_columns(const Problem& problem);

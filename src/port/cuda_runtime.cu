@@ -6,13 +6,6 @@
 namespace tokenyard::port::cuda {
 namespace {
 
-__global__ void linked_empty_kernel() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-  cudaGridDependencySynchronize();
-#endif
-}
-
 struct Api {
   using Error = cudaError_t;
   using Stream = cudaStream_t;
@@ -60,19 +53,6 @@ struct Api {
     uint64_t now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
-  }
-
-  static Error launch_linked_empty(Stream stream) {
-    cudaLaunchAttribute link;
-    link.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    link.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(1);
-    config.blockDim = dim3(32);
-    config.stream = stream;
-    config.attrs = &link;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, linked_empty_kernel);
   }
 
   static Error take_all_shared_memory(void (*kernel)(uint64_t), size_t* bytes) {

@@ -53,11 +53,6 @@ struct Api {
   // The clock of these cards ticks at 100 MHz.
   static __device__ uint64_t device_nanoseconds() { return 10 * __builtin_amdgcn_s_memrealtime(); }
 
-  static Error launch_linked_empty(Stream stream) {
-    empty_kernel<<<dim3(1), dim3(32), 0, stream>>>();  // there is no such link
-    return hipGetLastError();
-  }
-
   static Error take_all_shared_memory(void (*)(uint64_t), size_t* bytes) {
     int device = 0;
     int limit = 0;

@@ -29,7 +29,7 @@ ty_status guarded(Call&& call) {
     last_error = status.message();
     return status.code();
   } catch (const std::bad_alloc&) {
-    last_error.clear();  // nothing may allocate now
+    last_error = "out of memory";  // short enough for a string to hold without allocating
     return TY_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
     last_error = error.what();
@@ -100,6 +100,7 @@ Status create_workspace(ty_device device, void* memory, size_t bytes, void* stre
   const Backend* backend = nullptr;
   const DeviceProperties* properties = nullptr;
   TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
+  TY_RETURN_IF_ERROR(backend->runtime->set_device(device.ordinal));
   bool capturing = false;
   TY_RETURN_IF_ERROR(backend->runtime->is_capturing(stream, capturing));
   if (capturing) {

@@ -1,5 +1,5 @@
 // What the library and its tools need of a backend beside launches: devices, memory, streams, graphs.
-// One object per backend; a port implements it (port/gpu_runtime.inl, port/host_runtime.cpp).
+// One object per backend; a port implements it (port/gpu_runtime.hpp, port/host_runtime.cpp).
 //
 // Operations use only `properties`, `fill` and `is_capturing`; the rest serves the command line tool, the
 // tests and the benchmarks, which are written once for all backends.
@@ -58,10 +58,6 @@ class Runtime {
 
   // Launches a kernel that does nothing: the floor of every measurement.
   virtual Status launch_empty(Stream stream) = 0;
-
-  // Launches an empty kernel that may start before the one ahead of it in the stream has ended. On NVIDIA a
-  // graph of these, replayed, undoes what memory copies do to the time that launches take from then on.
-  virtual Status launch_linked_empty(Stream stream) = 0;
 
   // Launches a kernel that takes whole multiprocessors for itself for a while: what other launches must
   // live with.
