@@ -39,7 +39,10 @@ struct AlignCommand {
 };
 
 std::vector<int32_t> AlignCommand::expert_map(harness::AlignShape& filled) const {
-  if (map_file.empty()) return {};
+  if (map_file.empty()) {
+    if (filled.local_experts == 0) return {};
+    throw wrong_usage("--local-experts needs --expert-map here, which says which experts they are");
+  }
   const IntegerArray file = read_npy("--expert-map", map_file, 1);
   if (static_cast<int64_t>(file.values.size()) != filled.experts) {
     throw wrong_usage(fmt::format("--expert-map: {} has {} entries, expected one for each of the {} experts",
@@ -52,7 +55,7 @@ std::vector<int32_t> AlignCommand::expert_map(harness::AlignShape& filled) const
   }
   std::vector<int32_t> map(file.values.begin(), file.values.end());
   if (filled.local_experts == 0)
-    filled.local_experts = std::max(*std::max_element(map.begin(), map.end()), 0) + 1;
+    filled.local_experts = std::clamp(*std::max_element(map.begin(), map.end()), 0, INT32_MAX - 1) + 1;
   return map;
 }
 
@@ -73,6 +76,7 @@ harness::AlignProblem AlignCommand::problem_of_loads() const {
   filled.top_k = loads.top_k;
   filled.experts = loads.experts;
   if (!tokens_given) filled.tokens = loads.tokens;
+  if (map_file.empty()) static_cast<void>(expert_map(filled));  // none, or an error
   check_shape(filled);
   return harness::draw_to_loads(filled, loads);
 }

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
 #include <string>
 
 #include "failure.hpp"
@@ -42,6 +44,13 @@ std::string command_line(const CLI::App& app, int argc, char** argv) {
   return line;
 }
 
+// Whether all that was printed arrived: a full disk or a closed pipe loses it silently otherwise.
+int flushed(const CLI::App& app) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return 0;
+  return report(app, "the output could not be written, expected a standard output with room", kExitFailure);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,9 +74,10 @@ int main(int argc, char** argv) {
   add_info(app);
   try {
     app.parse(argc, argv);
-    return 0;
+    return flushed(app);
   } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+    app.exit(asked);
+    return flushed(app);
   } catch (const CLI::ParseError& error) {
     return report(app, fmt::format("{} (see {} --help)", error.what(), command_name(app)), kExitUsage);
   } catch (const Failure& failure) {

@@ -151,10 +151,11 @@ void add_verify(CLI::App& app) {
   verify
       .add_option("--count", command->count,
                   "stop after so many problems; by default 200, or\n1 of a given shape")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   verify.add_option("--seconds", command->seconds, "stop after so many seconds")
       ->type_name("S")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.001, 1e9));
   verify.add_option("--max-pairs", command->max_pairs, "T*K of a drawn problem is at most this")
       ->type_name("N")
       ->capture_default_str()

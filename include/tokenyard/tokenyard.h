@@ -1,8 +1,8 @@
 /* Tokenyard: routing kernels for Mixture-of-Experts layers. C ABI.
  *
  * Conventions
- * - Every function returns a ty_status. On anything but TY_OK, ty_last_error() holds a sentence that
- *   names the operation, the argument, what came, what was expected and what to do about it.
+ * - Functions that can fail return a ty_status. On anything but TY_OK, ty_last_error() holds a sentence
+ *   that names the operation (or "device"), the argument, what came, what was expected and what to do.
  * - Pointers into a problem (inputs, outputs, workspace memory) live on the device that the call names:
  *   host memory for TY_CPU, device memory for TY_CUDA and TY_HIP.
  * - `stream` is the backend's own stream handle (cudaStream_t, hipStream_t) as void*; NULL is the default
@@ -54,7 +54,8 @@ typedef enum ty_dtype { TY_INT32 = 0, TY_INT64 = 1 } ty_dtype;
 /* "major.minor.patch" of the library that is running. */
 TY_API const char* ty_version(void);
 
-/* The calling thread's last error, "" if its last call succeeded. Valid until the thread's next call. */
+/* The message of the calling thread's last call that returned a ty_status, "" if it was TY_OK. Valid until
+ * the thread's next call. */
 TY_API const char* ty_last_error(void);
 
 /* Number of usable devices of a backend: 1 for TY_CPU, 0 for a backend that this build does not have or
@@ -127,12 +128,13 @@ typedef struct ty_align_args {
   int32_t* block_rows;  /* [ceil(capacity / B)] valid pairs in each block, 0 beyond the last */
   int32_t* num_dropped; /* [1] pairs that were not valid */
 
-  int32_t path; /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
+  int32_t path;     /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
+  int32_t reserved; /* 0 */
 } ty_align_args;
 
 /* Every field, so that neither C nor C++ warns about those left out. */
 #define TY_ALIGN_ARGS_INIT \
-  {sizeof(ty_align_args), TY_INT32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TY_ALIGN_AUTO}
+  {sizeof(ty_align_args), TY_INT32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TY_ALIGN_AUTO, 0}
 
 /* Slots to allocate for sorted_pair_ids: min(pairs * B, pairs + E * (B - 1) rounded up to a multiple of B).
  * Never less than any routing needs, a multiple of B. -1 if an argument is out of range or the result

@@ -163,7 +163,7 @@ AlignedOrder align_on_host(std::span<const Id> topk_ids, int32_t top_k, int32_t 
                                          std::to_string(top_k) + ": pass the whole [num_tokens, top_k]");
   }
   AlignArgs args(topk_ids.data(), pairs / top_k, top_k, num_experts, block_size);
-  if (!map.local_ids.empty()) {
+  if (!map.local_ids.empty() || map.num_local_experts != 0) {
     if (static_cast<int64_t>(map.local_ids.size()) != num_experts) {
       throw Error(TY_INVALID_ARGUMENT, "align: expert_map has " + std::to_string(map.local_ids.size()) +
                                            " entries, expected num_experts, which is " +

@@ -15,7 +15,7 @@ constexpr int64_t kMaxPosition = std::numeric_limits<int32_t>::max();
 // The struct as it was in its first version: nothing shorter is accepted.
 constexpr size_t kFirstSize = sizeof(ty_align_args);
 
-Status invalid(const char* argument, std::string got, const char* expected, const char* remedy) {
+Status invalid(const char* argument, const std::string& got, const char* expected, const char* remedy) {
   return {TY_INVALID_ARGUMENT, text("align: ", argument, " is ", got, ", expected ", expected, ": ", remedy)};
 }
 
@@ -99,6 +99,9 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
   }
   if (args.path < TY_ALIGN_AUTO || args.path > TY_ALIGN_SPLIT) {
     return invalid("path", text(args.path), "a ty_align_path", "use TY_ALIGN_AUTO");
+  }
+  if (args.reserved != 0) {
+    return invalid("reserved", text(args.reserved), "0", "initialise the struct with TY_ALIGN_ARGS_INIT");
   }
   const int64_t pairs = args.num_tokens * args.top_k;
   const int64_t needed = min_capacity(pairs, experts, args.block_size);

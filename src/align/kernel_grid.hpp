@@ -110,7 +110,7 @@ struct Grid {
   }
 
  private:
-  static constexpr int kHolders = port::min_of(kThreads, kExperts);  // threads that hold an expert
+  static constexpr int kHolders = kThreads < kExperts ? kThreads : kExperts;  // threads that hold an expert
   static constexpr int32_t kShareBlocks = 64;  // a run of more blocks is described by all thread blocks
 
   struct Range {  // of pairs
