@@ -55,7 +55,8 @@ struct Everywhere {
 
     ids.resolve(items(0), expert);
     count(gpu, shared, 0, expert);
-    for (int32_t tile = kTile; kManyTiles && tile < pairs; tile += kTile) {
+    for (int32_t tile = 0; kManyTiles && pairs - tile > kTile;) {  // pairs may end just below 2^31
+      tile += kTile;
       int32_t more[kItems];
       load_tile(gpu, tile, more);
       ids.resolve(items(tile), more);
@@ -67,7 +68,8 @@ struct Everywhere {
     const Layout layout = lay_out(gpu, shared, first, mine);
     int32_t next = layout.run.first_block * out.block.divisor();  // lane i: where own expert i goes on
     place(gpu, shared, 0, mine, expert, rank, next);
-    for (int32_t tile = kTile; kManyTiles && tile < pairs; tile += kTile) {
+    for (int32_t tile = 0; kManyTiles && pairs - tile > kTile;) {
+      tile += kTile;
       next = skip_tile(gpu, shared, mine, next);
       load_tile(gpu, tile, expert);
       ids.resolve(items(tile), expert);

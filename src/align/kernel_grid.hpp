@@ -102,8 +102,7 @@ struct Grid {
             });
         if (is_first) layout = lay_out(gpu, shared, tag, words);
         place(gpu, shared, tile.first, pairs, !one_tile);
-        tile.first += kTile;
-      } while (kManyTiles && tile.first < tile.last);
+      } while (kManyTiles && next_tile(tile));
       write_rest(gpu, shared, layout);
     }
     gpu.template wait_cluster<kCluster>();  // until the neighbours have read this block's histogram
@@ -123,6 +122,13 @@ struct Grid {
     const int64_t pairs = out.num_pairs;
     return {static_cast<int32_t>(port::min_of(first, pairs)),
             static_cast<int32_t>(port::min_of(first + chunk, pairs))};
+  }
+
+  // Moves on to the range's next tile, if there is one. Pairs may end just below 2^31.
+  static TY_DEVICE bool next_tile(Range& range) {
+    if (range.last - range.first <= kTile) return false;
+    range.first += kTile;
+    return true;
   }
 
   // A tile begins at range.first. Its pairs go to warps in contiguous ranges of rows, so that (warp, row,
@@ -160,8 +166,7 @@ struct Grid {
         if (k >= rows(tile)) break;
         if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
       }
-      tile.first += kTile;
-      if (!kManyTiles || tile.first >= tile.last) break;
+      if (!kManyTiles || !next_tile(tile)) break;
       load_tile(gpu, tile, expert);
     }
   }

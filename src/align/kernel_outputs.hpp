@@ -65,20 +65,23 @@ class Outputs {
   // The pads that end a run, by one warp.
   template <class Thread>
   TY_DEVICE void write_pads(Thread& gpu, const Run& run) const {
-    const int32_t begin = run.first_block * block.divisor();
-    const int32_t end = begin + run.blocks * block.divisor();
-    for (int32_t at = begin + run.pairs + gpu.lane(); at < end; at += Thread::warp_size) {
+    const auto begin = static_cast<uint32_t>(run.first_block * block.divisor());
+    const uint32_t end = begin + static_cast<uint32_t>(run.blocks * block.divisor());
+    for (uint32_t at = begin + static_cast<uint32_t>(run.pairs) + static_cast<uint32_t>(gpu.lane()); at < end;
+         at += Thread::warp_size) {
       sorted_pair_ids[at] = num_pairs;
     }
   }
 
   // block_expert and block_rows of a run, by `workers` threads.
   TY_DEVICE void write_blocks(const Run& run, int32_t worker, int32_t workers) const {
-    for (int32_t i = worker; i < run.blocks; i += workers) {
-      block_expert_[run.first_block + i] = run.expert;
+    for (auto i = static_cast<uint32_t>(worker); i < static_cast<uint32_t>(run.blocks);
+         i += static_cast<uint32_t>(workers)) {
+      const auto index = static_cast<int32_t>(i);
+      block_expert_[run.first_block + index] = run.expert;
       if (block_rows_ != nullptr) {
-        const int32_t rest = run.pairs - i * block.divisor();
-        block_rows_[run.first_block + i] = port::min_of(rest, block.divisor());
+        const int32_t rest = run.pairs - index * block.divisor();
+        block_rows_[run.first_block + index] = port::min_of(rest, block.divisor());
       }
     }
   }

@@ -1,9 +1,8 @@
 // Ranks inside a warp: how many earlier pairs of the warp fall into the same bin.
 //
 // A row is one pair per lane. Each lane ORs its bit into the bin's mask; the bits below its own are the
-// pairs before it in the row; a running count per bin carries the rows before. Atomics without a return
-// value on masks cost less than half of a ballot per bit of the bin and a tenth of a match (measured on
-// Hopper), and need no knowledge of how many bins there are.
+// pairs before it in the row; a running count per bin carries the rows before. Unlike a ballot per bit of the
+// bin, this takes the same few instructions however many bins there are.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@
 namespace tokenyard::align {
 
 // One warp's tables, of kBins bins and a spare bin for each lane, where lanes without a pair go: no lane
-// branches. Code that runs once a launch costs its fetching from memory, some five cycles an instruction on
-// Hopper, whatever it does: short straight code wins. The tables of a block lie side by side; only the warp
+// branches. Code that runs once a launch must be fetched first, which can cost more than what it does: short
+// straight code wins. The tables of a block lie side by side; only the warp
 // itself touches its own between `clear` and the block's next barrier.
 template <class Thread, int kThreads, int kBins>
 struct RankTables {

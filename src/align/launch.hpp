@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "align/contract.hpp"
 #include "align/kernel_everywhere.hpp"
@@ -26,7 +25,7 @@ class Launcher {
   }
 
   static std::string explain(const DeviceProperties& device, const Problem& problem) {
-    return plan(device, rows_for(device), problem).reason;
+    return describe(plan(device, rows_for(device), problem), device, problem);
   }
 
   struct Call {
@@ -65,6 +64,7 @@ class Launcher {
   static Status run_everywhere(const Plan& chosen, const Call& call) {
     using Small = Everywhere<Ids, kGeometry.everywhere_threads, kGeometry.everywhere_items, false>;
     using Large = Everywhere<Ids, kGeometry.everywhere_large_threads, kGeometry.everywhere_large_items, true>;
+    static_assert(kMaxOwned == Small::kMaxOwned && kMaxOwned == Large::kMaxOwned);
     const Ids ids(call.problem);
     const Outputs out(call.problem);
     if (call.problem.num_pairs() <= Small::kTile) {
@@ -124,14 +124,14 @@ class Launcher {
               text("align: path is TY_ALIGN_GRID, but ", call.device.name, " cannot hold a cluster of ",
                    Kernel::cluster, " blocks, expected room for one: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
     }
-    if (resident >= chosen.blocks) return launch_grid<Ids, Kernel>(chosen, call);
-    const Plan smaller = with_blocks(chosen, call.problem, resident);
-    if (static_cast<int64_t>(smaller.chunk) * smaller.cluster > kMaxRowPairs) {
-      return {TY_UNSUPPORTED, text("align: path is TY_ALIGN_GRID, but ", smaller.blocks,
-                                   " resident blocks of ", call.device.name, " would have more than ",
-                                   kMaxRowPairs, " pairs a cluster: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
+    const Plan fitting = with_blocks(chosen, call.problem, resident);
+    const int64_t row_pairs = static_cast<int64_t>(fitting.chunk) * fitting.cluster;
+    if (row_pairs > kMaxRowPairs) {
+      return {TY_UNSUPPORTED,
+              text("align: path is TY_ALIGN_GRID with ", row_pairs, " pairs a cluster on ", call.device.name,
+                   ", expected at most ", kMaxRowPairs, ": use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
     }
-    return launch_grid<Ids, Kernel>(smaller, call);
+    return launch_grid<Ids, Kernel>(fitting, call);
   }
 
   template <class Ids, class Kernel>

@@ -1,7 +1,6 @@
 #include "align/plan.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "align/exchange.hpp"
 #include "runtime/text.hpp"
@@ -12,7 +11,6 @@ namespace {
 using tuning::AlignRow;
 
 constexpr int32_t kMaxCluster = 8;
-constexpr int32_t kMaxOwned = 32;      // experts of a block on the everywhere path
 constexpr int32_t kChunkStep = 128;    // chunks begin on cache lines
 constexpr int64_t kSplitChunk = 2048;  // pairs that are worth a block on the split path
 constexpr int64_t kSplitBlocks = 256;  // enough that a row's count never overflows
@@ -38,18 +36,17 @@ const char* path_name(ty_align_path path) {
 Plan everywhere_plan(const Problem& problem, int32_t blocks) {
   const auto experts = problem.num_local_experts;
   const auto owned = std::clamp<int32_t>(static_cast<int32_t>(divide_up(experts, blocks)), 1, kMaxOwned);
-  Plan plan{TY_ALIGN_EVERYWHERE, static_cast<int32_t>(divide_up(experts, owned)), 1, owned, 0, {}};
-  plan.reason = text("one launch of ", plan.blocks, " blocks that each read all ids and own ", owned,
-                     owned == 1 ? " expert" : " experts");
-  return plan;
+  return {TY_ALIGN_EVERYWHERE,
+          static_cast<int32_t>(divide_up(experts, owned)),
+          1,
+          owned,
+          0,
+          Plan::Why::kAsked,
+          0};
 }
 
 Plan grid_plan(const Problem& problem, int32_t blocks, int32_t cluster) {
-  Plan plan{TY_ALIGN_GRID, blocks, cluster, 0, chunk_for(problem.num_pairs(), blocks), {}};
-  plan.reason = text("one cooperative launch of ", blocks, " blocks");
-  if (cluster > 1) plan.reason += text(" in clusters of ", cluster);
-  plan.reason += text(", ", plan.chunk, " pairs each");
-  return plan;
+  return {TY_ALIGN_GRID, blocks, cluster, 0, chunk_for(problem.num_pairs(), blocks), Plan::Why::kAsked, 0};
 }
 
 const AlignRow& row_for(std::span<const AlignRow> rows, const Problem& problem, ty_align_path path) {
@@ -76,9 +73,7 @@ int32_t exchange_columns(const Problem& problem) { return std::max(problem.num_l
 Plan split_plan(const Problem& problem) {
   const int64_t pairs = problem.num_pairs();
   const auto blocks = std::clamp<int64_t>(divide_up(pairs, kSplitChunk), 1, kSplitBlocks);
-  Plan plan{TY_ALIGN_SPLIT, static_cast<int32_t>(blocks), 1, 0, chunk_for(pairs, blocks), {}};
-  plan.reason = text("two launches of ", plan.blocks, " blocks, ", plan.chunk, " pairs each");
-  return plan;
+  return {TY_ALIGN_SPLIT, static_cast<int32_t>(blocks), 1, 0, chunk_for(pairs, blocks), Plan::Why::kAsked, 0};
 }
 
 Plan with_blocks(const Plan& plan, const Problem& problem, int32_t blocks) {
@@ -86,31 +81,52 @@ Plan with_blocks(const Plan& plan, const Problem& problem, int32_t blocks) {
 }
 
 Plan plan(const DeviceProperties& device, std::span<const AlignRow> rows, const Problem& problem) {
-  if (problem.path == TY_ALIGN_SPLIT) {
-    Plan plan = split_plan(problem);
-    plan.reason = text("split, as asked for: ", plan.reason);
-    return plan;
-  }
+  if (problem.path == TY_ALIGN_SPLIT) return split_plan(problem);
   const AlignRow& row = row_for(rows, problem, problem.path);
-  const bool asked = problem.path != TY_ALIGN_AUTO;
-  std::string why = text(path_name(row.path), asked ? ", as asked for: " : ": ");
-  if (!asked) {
-    why += text(problem.num_pairs(), " pairs, row of ", device.arch, " up to ");
-    why += row.max_pairs == tuning::kAnyPairs ? "any number: " : text(row.max_pairs, ": ");
-  }
   Plan plan = row.path == TY_ALIGN_EVERYWHERE ? everywhere_plan(problem, row.blocks)
                                               : grid_plan(problem, row.blocks, row.cluster);
-  if (!asked && plan.path == TY_ALIGN_GRID) {
-    if (!device.cooperative) {
-      plan = split_plan(problem);
-      why = text("split: ", device.name, " has no cooperative launches: ");
-    } else if (static_cast<int64_t>(plan.chunk) * plan.cluster > kMaxRowPairs) {
-      plan = split_plan(problem);
-      why = text("split: more than ", kMaxRowPairs, " pairs a cluster: ");
-    }
+  if (problem.path != TY_ALIGN_AUTO) return plan;
+  plan.why = Plan::Why::kRow;
+  plan.row_pairs = row.max_pairs;
+  if (plan.path == TY_ALIGN_GRID && !device.cooperative) {
+    plan = split_plan(problem);
+    plan.why = Plan::Why::kNotCooperative;
+  } else if (plan.path == TY_ALIGN_GRID && static_cast<int64_t>(plan.chunk) * plan.cluster > kMaxRowPairs) {
+    plan = split_plan(problem);
+    plan.why = Plan::Why::kTooManyPairs;
   }
-  plan.reason = why + plan.reason;
   return plan;
+}
+
+std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem) {
+  std::string words = path_name(plan.path);
+  switch (plan.why) {
+    case Plan::Why::kAsked:
+      words += ", as asked for: ";
+      break;
+    case Plan::Why::kRow:
+      words += text(": ", problem.num_pairs(), " pairs, row of ", device.arch, " up to ");
+      words += plan.row_pairs == tuning::kAnyPairs ? "any number: " : text(plan.row_pairs, ": ");
+      break;
+    case Plan::Why::kNotCooperative:
+      words += text(": ", device.name, " has no cooperative launches: ");
+      break;
+    case Plan::Why::kTooManyPairs:
+      words += text(": more than ", kMaxRowPairs, " pairs a cluster: ");
+      break;
+  }
+  switch (plan.path) {
+    case TY_ALIGN_EVERYWHERE:
+      return words + text("one launch of ", plan.blocks, " blocks that each read all ids and own ",
+                          plan.owned, plan.owned == 1 ? " expert" : " experts");
+    case TY_ALIGN_GRID:
+      words += text("one cooperative launch of ", plan.blocks, " blocks");
+      if (plan.cluster > 1) words += text(" in clusters of ", plan.cluster);
+      break;
+    default:
+      words += text("two launches of ", plan.blocks, " blocks");
+  }
+  return words + text(", ", plan.chunk, " pairs each");
 }
 
 size_t workspace_bytes(const Plan& plan, std::span<const AlignRow> rows, const Problem& problem) {

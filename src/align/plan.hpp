@@ -12,16 +12,22 @@
 
 namespace tokenyard::align {
 
+inline constexpr int32_t kMaxOwned = 32;  // experts of a block on the everywhere path
+
 struct Plan {
   ty_align_path path;  // never TY_ALIGN_AUTO
   int32_t blocks;
   int32_t cluster;  // 1 but on the grid path
   int32_t owned;    // everywhere: experts of a block
   int32_t chunk;    // grid and split: pairs of a block
-  std::string reason;
+  enum class Why { kAsked, kRow, kNotCooperative, kTooManyPairs } why;
+  int64_t row_pairs;  // kRow: up to how many pairs the row goes
 };
 
 Plan plan(const DeviceProperties& device, std::span<const tuning::AlignRow> rows, const Problem& problem);
+
+// The plan in words: which path, why, and what it launches.
+std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem);
 
 // The rows that fit a device.
 std::span<const tuning::AlignRow> rows_for(const DeviceProperties& device);

@@ -71,7 +71,7 @@ class Thread {
   TY_DEVICE void sync_block() { __syncthreads(); }
 
   // One warp releases for the block, which the block's barrier allows (causality order is transitive in the
-  // PTX memory model): a release by every warp costs several hundred cycles more.
+  // PTX memory model), so that not every warp has to wait for its own.
   template <int Size>
   TY_DEVICE void sync_cluster() {
     __syncthreads();
