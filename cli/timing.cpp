@@ -46,19 +46,28 @@ std::shared_ptr<void> create_event(Runtime& runtime) {
   return owned(runtime, event, &Runtime::destroy_event);
 }
 
-// µs a call of `call(i)`, i = 0 to kCallsInGraph - 1, over many replays of a graph of them.
-Quantiles time_graph(Runtime& runtime, Stream stream, const std::function<Status(size_t)>& call) {
-  Graph raw = nullptr;
+std::shared_ptr<void> graph_of_calls(Runtime& runtime, Stream stream,
+                                     const std::function<Status(size_t)>& call) {
+  Graph graph = nullptr;
   const auto all_calls = [&]() -> Status {
     for (size_t i = 0; i < kCallsInGraph; ++i) TY_RETURN_IF_ERROR(call(i));
     return {};
   };
   require(all_calls());  // what a driver loads at the first call must not be loaded under capture
-  require(runtime.capture(stream, all_calls, &raw));
-  const std::shared_ptr<void> graph = owned(runtime, raw, &Runtime::destroy_graph);
+  require(runtime.capture(stream, all_calls, &graph));
+  return owned(runtime, graph, &Runtime::destroy_graph);
+}
+
+// µs a call of `call(i)`, i = 0 to kCallsInGraph - 1, over many replays of a graph of them.
+Quantiles time_graph(Runtime& runtime, Stream stream, const std::function<Status(size_t)>& call) {
+  const auto settling =
+      graph_of_calls(runtime, stream, [&](size_t) { return runtime.launch_linked(stream); });
+  const auto graph = graph_of_calls(runtime, stream, call);
   const std::shared_ptr<void> begin = create_event(runtime);
   const std::shared_ptr<void> end = create_event(runtime);
-  for (int i = 0; i < kWarmUps; ++i) require(runtime.replay(graph.get(), stream));
+  for (const auto& warm : {settling, graph}) {
+    for (int i = 0; i < kWarmUps; ++i) require(runtime.replay(warm.get(), stream));
+  }
   require(runtime.synchronize(stream));
 
   std::vector<double> samples;

@@ -25,8 +25,8 @@ struct RankTables {
   typename Thread::template array<uint32_t, kWarps * kCountRow> counts;
 
   TY_DEVICE void clear(Thread& gpu) {
-    gpu.zero(mask, gpu.warp() * kRow, kRow, gpu.lane(), Thread::warp_size);
-    gpu.zero(counts, gpu.warp() * kCountRow, kCountRow, gpu.lane(), Thread::warp_size);
+    clear<typename Thread::lane_mask, kWarps * kRow>(gpu, mask, kRow);
+    clear<uint32_t, kWarps * kCountRow>(gpu, counts, kCountRow);
     gpu.sync_warp();
   }
 
@@ -34,11 +34,11 @@ struct RankTables {
   static TY_DEVICE int spare_bin(Thread& gpu) { return kBins + gpu.lane(); }
 
   // The rank of this lane's pair among the warp's pairs of the same bin since `clear`.
-  // `more`: another row follows; the same in all lanes.
-  TY_DEVICE int32_t rank_row(Thread& gpu, int bin, bool more) {
+  // `first`: no row came before; `more`: another row follows. Both the same in all lanes.
+  TY_DEVICE int32_t rank_row(Thread& gpu, int bin, bool first, bool more) {
     const int cell = gpu.warp() * kRow + bin;
     gpu.or_bits(mask(cell), typename Thread::lane_mask{1} << gpu.lane());
-    const int32_t carried = count_of(gpu.warp(), bin);
+    const int32_t carried = first ? 0 : count_of(gpu.warp(), bin);
     gpu.sync_warp();
     const typename Thread::lane_mask row = mask(cell);
     const int before = gpu.popcount(row & gpu.lanes_below());
@@ -53,8 +53,23 @@ struct RankTables {
   }
 
   TY_DEVICE int32_t count_of(int warp, int bin) {
-    const uint32_t word = counts(warp * kCountRow + (bin >> 1));
-    return static_cast<int32_t>((word >> (bin & 1) * 16) & 0xffff);
+    const uint32_t both = word(warp, bin >> 1);
+    return static_cast<int32_t>((both >> (bin & 1) * 16) & 0xffff);
+  }
+  TY_DEVICE decltype(auto) word(int warp, int pair_of_bins) {
+    return counts(warp * kCountRow + pair_of_bins);
+  }
+
+ private:
+  // A vector per lane and step.
+  template <class T, int kCells>
+  static TY_DEVICE void clear(Thread& gpu, typename Thread::template array<T, kCells>& cells, int length) {
+    constexpr int kStep = Thread::warp_size * static_cast<int>(sizeof(port::Vec4) / sizeof(T));
+#pragma unroll
+    for (int at = 0; at < length; at += kStep) {
+      gpu.zero(cells, gpu.warp() * length + at, port::min_of(length - at, kStep), gpu.lane(),
+               Thread::warp_size);
+    }
   }
 };
 

@@ -6,6 +6,8 @@
 #include "align/contract.hpp"
 #include "align/kernel_everywhere.hpp"
 #include "align/kernel_grid.hpp"
+#include "align/kernel_registers.hpp"
+#include "align/kernel_tile.hpp"
 #include "align/plan.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
@@ -62,23 +64,35 @@ class Launcher {
 
   template <class Ids>
   static Status run_everywhere(const Plan& chosen, const Call& call) {
-    using Small = Everywhere<Ids, kGeometry.everywhere_threads, kGeometry.everywhere_items, false>;
-    using Large = Everywhere<Ids, kGeometry.everywhere_large_threads, kGeometry.everywhere_large_items, true>;
-    static_assert(kMaxOwned == Small::kMaxOwned && kMaxOwned == Large::kMaxOwned);
-    const Ids ids(call.problem);
-    const Outputs out(call.problem);
-    if (call.problem.num_pairs() <= Small::kTile) {
-      return Port::launch(Small{chosen.owned, ids, out}, chosen.blocks, call.stream);
+    if (chosen.owned == 0) {
+      using Kernel = Registers<Ids>;
+      static_assert(Kernel::kMaxPairs == kMaxRegisterPairs && Kernel::threads == kRegisterThreads);
+      return Port::launch(Kernel{Ids(call.problem), Outputs(call.problem)}, chosen.blocks, call.stream);
     }
-    return Port::launch(Large{chosen.owned, ids, out}, chosen.blocks, call.stream);
+    constexpr tuning::Block largest = kGeometry.everywhere[kGeometry.everywhere_blocks - 1];
+    if (call.problem.num_pairs() > largest.threads * largest.items) {
+      return {TY_UNSUPPORTED,
+              text("align: path is TY_ALIGN_EVERYWHERE with ", call.problem.num_pairs(),
+                   " pairs, expected at most ", largest.threads * largest.items, ": use TY_ALIGN_AUTO")};
+    }
+    if (chosen.owned == kFewOwned) return run_everywhere<Ids, kFewOwned>(chosen, call);
+    return run_everywhere<Ids, kManyOwned>(chosen, call);
+  }
+  // The smallest of the blocks that hold all pairs.
+  template <class Ids, int kOwned, size_t kBlock = 0>
+  static Status run_everywhere(const Plan& chosen, const Call& call) {
+    constexpr tuning::Block block = kGeometry.everywhere[kBlock];
+    using Kernel = Everywhere<Ids, block.threads, block.items, kOwned>;
+    if constexpr (kBlock + 1 < kGeometry.everywhere_blocks) {
+      if (call.problem.num_pairs() > Kernel::kTile) {
+        return run_everywhere<Ids, kOwned, kBlock + 1>(chosen, call);
+      }
+    }
+    return Port::launch(Kernel{Ids(call.problem), Outputs(call.problem)}, chosen.blocks, call.stream);
   }
 
   template <class Ids, int kPasses, int kCluster, Stage kStage>
-  using GridKernel =
-      Grid<Ids, kGeometry.grid_threads, kGeometry.grid_large_items, true, kPasses, kCluster, kStage>;
-  template <class Ids, int kPasses, int kCluster>
-  using SmallGridKernel =
-      Grid<Ids, kGeometry.grid_threads, kGeometry.grid_items, false, kPasses, kCluster, Stage::kWhole>;
+  using GridKernel = Grid<Ids, kGeometry.grid.threads, kGeometry.grid.items, kPasses, kCluster, kStage>;
 
   static bool one_pass(const Problem& problem) { return problem.num_local_experts <= 256; }
 
@@ -88,34 +102,55 @@ class Launcher {
   }
   template <class Ids, int kPasses>
   static Status run_split(const Plan& chosen, const Call& call) {
-    TY_RETURN_IF_ERROR((launch_grid<Ids, GridKernel<Ids, kPasses, 1, Stage::kCount>>(chosen, call)));
-    return launch_grid<Ids, GridKernel<Ids, kPasses, 1, Stage::kPlace>>(chosen, call);
+    TY_RETURN_IF_ERROR((launch_exchanging<GridKernel<Ids, kPasses, 1, Stage::kCount>, Ids>(chosen, call)));
+    return launch_exchanging<GridKernel<Ids, kPasses, 1, Stage::kPlace>, Ids>(chosen, call);
   }
 
   template <class Ids>
   static Status run_grid(const Plan& chosen, const Call& call) {
-    Status status = one_pass(call.problem) ? run_grid<Ids, 1>(chosen, call) : run_grid<Ids, 2>(chosen, call);
+    Status status = run_clusters<Ids>(chosen, call);
     if (status.ok() || call.problem.path != TY_ALIGN_AUTO) return status;
     // The driver will not hold the grid at once (a context that was given part of the device, say).
     return run_split<Ids>(split_plan(call.problem), call);
   }
-  template <class Ids, int kPasses>
-  static Status run_grid(const Plan& chosen, const Call& call) {
+  template <class Ids>
+  static Status run_clusters(const Plan& chosen, const Call& call) {
     if constexpr (Port::has_clusters) {
-      if (chosen.cluster == 8) return run_cluster<Ids, kPasses, 8>(chosen, call);
-      if (chosen.cluster == 4) return run_cluster<Ids, kPasses, 4>(chosen, call);
+      if (chosen.cluster == 8) return run_cluster<Ids, 8>(chosen, call);
+      if (chosen.cluster == 4) return run_cluster<Ids, 4>(chosen, call);
     }
-    return run_cluster<Ids, kPasses, 1>(chosen, call);
+    return run_cluster<Ids, 1>(chosen, call);
   }
-  template <class Ids, int kPasses, int kCluster>
+  template <class Ids, int kCluster>
   static Status run_cluster(const Plan& chosen, const Call& call) {
-    if (chosen.chunk <= SmallGridKernel<Ids, kPasses, kCluster>::kTile) {
-      return run_resident<Ids, SmallGridKernel<Ids, kPasses, kCluster>>(chosen, call);
+    const int32_t experts = call.problem.num_local_experts;
+    if (experts <= 256) {
+      return run_tile<Ids, 256, kCluster>(chosen, call, [&] {
+        return run_resident<GridKernel<Ids, 1, kCluster, Stage::kWhole>, Ids>(chosen, call);
+      });
     }
-    return run_resident<Ids, GridKernel<Ids, kPasses, kCluster, Stage::kWhole>>(chosen, call);
+    const auto many = [&] {
+      return run_resident<GridKernel<Ids, 2, kCluster, Stage::kWhole>, Ids>(chosen, call);
+    };
+    if constexpr (kGeometry.tile_experts >= 512) {
+      if (experts <= 512) return run_tile<Ids, 512, kCluster>(chosen, call, many);
+    }
+    return many();
+  }
+  // The smallest of the tiles that hold a chunk, or else many of them.
+  template <class Ids, int kBins, int kCluster, size_t kBlock = 0, class ManyTiles>
+  static Status run_tile(const Plan& chosen, const Call& call, ManyTiles many) {
+    if constexpr (kBlock == kGeometry.tile_blocks) {
+      return many();
+    } else {
+      constexpr tuning::Block block = kGeometry.tile[kBlock];
+      using Kernel = Tile<Ids, block.threads, block.items, kBins, kCluster>;
+      if (chosen.chunk > Kernel::kTile) return run_tile<Ids, kBins, kCluster, kBlock + 1>(chosen, call, many);
+      return run_resident<Kernel, Ids>(chosen, call);
+    }
   }
 
-  template <class Ids, class Kernel>
+  template <class Kernel, class Ids>
   static Status run_resident(const Plan& chosen, const Call& call) {
     int resident = 0;
     TY_RETURN_IF_ERROR(Port::template resident_blocks<Kernel>(call.device.multiprocessors, resident));
@@ -131,16 +166,13 @@ class Launcher {
               text("align: path is TY_ALIGN_GRID with ", row_pairs, " pairs a cluster on ", call.device.name,
                    ", expected at most ", kMaxRowPairs, ": use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
     }
-    return launch_grid<Ids, Kernel>(fitting, call);
+    return launch_exchanging<Kernel, Ids>(fitting, call);
   }
 
-  template <class Ids, class Kernel>
-  static Status launch_grid(const Plan& chosen, const Call& call) {
-    const Exchange exchange(call.workspace.memory, chosen.blocks / chosen.cluster,
-                            exchange_columns(call.problem));
-    return Port::launch(
-        Kernel{chosen.chunk, FastDivide(chosen.blocks), Ids(call.problem), exchange, Outputs(call.problem)},
-        chosen.blocks, call.stream);
+  template <class Kernel, class Ids>
+  static Status launch_exchanging(const Plan& chosen, const Call& call) {
+    return Port::launch(Kernel(chosen.chunk, chosen.blocks, call.workspace.memory, call.problem),
+                        chosen.blocks, call.stream);
   }
 };
 

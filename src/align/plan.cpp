@@ -10,10 +10,16 @@ namespace {
 
 using tuning::AlignRow;
 
-constexpr int32_t kMaxCluster = 8;
 constexpr int32_t kChunkStep = 128;    // chunks begin on cache lines
 constexpr int64_t kSplitChunk = 2048;  // pairs that are worth a block on the split path
 constexpr int64_t kSplitBlocks = 256;  // enough that a row's count never overflows
+
+constexpr int32_t kMaxExpertsOfFew = 512;
+
+bool only_required_outputs(const Problem& problem) {
+  return problem.counts == nullptr && problem.offsets == nullptr && problem.inverse == nullptr &&
+         problem.num_dropped == nullptr;
+}
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -33,16 +39,16 @@ const char* path_name(ty_align_path path) {
   }
 }
 
-Plan everywhere_plan(const Problem& problem, int32_t blocks) {
-  const auto experts = problem.num_local_experts;
-  const auto owned = std::clamp<int32_t>(static_cast<int32_t>(divide_up(experts, blocks)), 1, kMaxOwned);
-  return {TY_ALIGN_EVERYWHERE,
-          static_cast<int32_t>(divide_up(experts, owned)),
-          1,
-          owned,
-          0,
-          Plan::Why::kAsked,
-          0};
+Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
+  Plan plan{TY_ALIGN_EVERYWHERE, 0, 1, 0, 0, Plan::Why::kAsked, 0};
+  if (problem.num_pairs() <= kMaxRegisterPairs && only_required_outputs(problem)) {
+    const int64_t warps = kRegisterThreads / device.warp_size;
+    plan.blocks = static_cast<int32_t>(divide_up(std::max<int64_t>(problem.num_pairs(), 1), warps));
+  } else {
+    plan.owned = problem.num_local_experts <= kMaxExpertsOfFew ? kFewOwned : kManyOwned;
+    plan.blocks = static_cast<int32_t>(divide_up(problem.num_local_experts, plan.owned));
+  }
+  return plan;
 }
 
 Plan grid_plan(const Problem& problem, int32_t blocks, int32_t cluster) {
@@ -68,8 +74,6 @@ std::span<const AlignRow> rows_for(const DeviceProperties& device) {
   return tuning::kNvidiaRows;
 }
 
-int32_t exchange_columns(const Problem& problem) { return std::max(problem.num_local_experts, kMaxCluster); }
-
 Plan split_plan(const Problem& problem) {
   const int64_t pairs = problem.num_pairs();
   const auto blocks = std::clamp<int64_t>(divide_up(pairs, kSplitChunk), 1, kSplitBlocks);
@@ -83,7 +87,7 @@ Plan with_blocks(const Plan& plan, const Problem& problem, int32_t blocks) {
 Plan plan(const DeviceProperties& device, std::span<const AlignRow> rows, const Problem& problem) {
   if (problem.path == TY_ALIGN_SPLIT) return split_plan(problem);
   const AlignRow& row = row_for(rows, problem, problem.path);
-  Plan plan = row.path == TY_ALIGN_EVERYWHERE ? everywhere_plan(problem, row.blocks)
+  Plan plan = row.path == TY_ALIGN_EVERYWHERE ? everywhere_plan(device, problem)
                                               : grid_plan(problem, row.blocks, row.cluster);
   if (problem.path != TY_ALIGN_AUTO) return plan;
   plan.why = Plan::Why::kRow;
@@ -117,8 +121,9 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
   }
   switch (plan.path) {
     case TY_ALIGN_EVERYWHERE:
-      return words + text("one launch of ", plan.blocks, " blocks that each read all ids and own ",
-                          plan.owned, plan.owned == 1 ? " expert" : " experts");
+      words += text("one launch of ", plan.blocks, " blocks that each read all ids");
+      return plan.owned == 0 ? words + " and write an output block a warp"
+                             : words + text(" and own ", plan.owned, " experts");
     case TY_ALIGN_GRID:
       words += text("one cooperative launch of ", plan.blocks, " blocks");
       if (plan.cluster > 1) words += text(" in clusters of ", plan.cluster);
@@ -136,7 +141,7 @@ size_t workspace_bytes(const Plan& plan, std::span<const AlignRow> rows, const P
     if (row.path == TY_ALIGN_GRID) exchanged = std::max<int64_t>(exchanged, row.blocks / row.cluster);
     if (problem.num_pairs() <= row.max_pairs && row.path == TY_ALIGN_GRID) break;
   }
-  return Exchange::bytes(exchanged, exchange_columns(problem));
+  return Exchange<>::bytes(exchanged, exchange_columns(problem.num_local_experts));
 }
 
 }  // namespace tokenyard::align

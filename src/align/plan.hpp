@@ -12,13 +12,18 @@
 
 namespace tokenyard::align {
 
-inline constexpr int32_t kMaxOwned = 32;  // experts of a block on the everywhere path
+// Experts of a block on the everywhere path.
+inline constexpr int32_t kFewOwned = 2;
+inline constexpr int32_t kManyOwned = 8;
+// Its kernel in registers: up to so many pairs, in blocks of so many threads.
+inline constexpr int32_t kMaxRegisterPairs = 32;
+inline constexpr int32_t kRegisterThreads = 64;
 
 struct Plan {
   ty_align_path path;  // never TY_ALIGN_AUTO
   int32_t blocks;
   int32_t cluster;  // 1 but on the grid path
-  int32_t owned;    // everywhere: experts of a block
+  int32_t owned;    // everywhere: experts of a block; 0: a warp for each pair, in registers
   int32_t chunk;    // grid and split: pairs of a block
   enum class Why { kAsked, kRow, kNotCooperative, kTooManyPairs } why;
   int64_t row_pairs;  // kRow: up to how many pairs the row goes
@@ -39,8 +44,5 @@ Plan split_plan(const Problem& problem);
 // Workspace bytes of a plan: enough for the split plan too, should the grid path be refused, and for every
 // problem with fewer pairs.
 size_t workspace_bytes(const Plan& plan, std::span<const tuning::AlignRow> rows, const Problem& problem);
-
-// Words of a row in the exchange table.
-int32_t exchange_columns(const Problem& problem);
 
 }  // namespace tokenyard::align

@@ -104,7 +104,7 @@ class Thread {
     return block();
   }
   template <int Size>
-  TY_DEVICE void leave_cluster() {}
+  TY_DEVICE void arrive_cluster() {}
   template <int Size>
   TY_DEVICE void wait_cluster() {}
   template <int Size>
@@ -115,6 +115,14 @@ class Thread {
   TY_DEVICE S& remote(S& shared, int) {
     return shared;
   }
+
+  struct inbox {};
+  template <int Size>
+  TY_DEVICE void open_inbox(inbox&, int) {}
+  template <int Size, int N>
+  TY_DEVICE void send4(inbox&, SharedArray<uint32_t, N>&, int, Vec4, int) {}
+  template <int Size>
+  TY_DEVICE void await_inbox(inbox&) {}
 
   // What cooperative_groups calls; its header does not compile with every clang.
   TY_DEVICE void sync_grid() { __ockl_grid_sync(); }
