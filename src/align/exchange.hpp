@@ -44,11 +44,12 @@ class Exchange {
 
   TY_DEVICE int32_t columns() const { return kColumns != 0 ? kColumns : columns_; }
 
-  // This launch's tag, shifted to its place in a word.
+  // The epoch of the launch before, and the tag of this one: its epoch, shifted to its place in a word.
   template <class Thread>
-  TY_DEVICE uint64_t tag(Thread& gpu) const {
-    return (gpu.load(epoch_) + 1) << kCountBits;
+  TY_DEVICE uint64_t epoch(Thread& gpu) const {
+    return gpu.load(epoch_);
   }
+  static TY_DEVICE uint64_t tag(uint64_t epoch) { return (epoch + 1) << kCountBits; }
   template <class Thread>
   TY_DEVICE void advance(Thread& gpu, uint64_t tag) const {
     gpu.store(epoch_, tag >> kCountBits);

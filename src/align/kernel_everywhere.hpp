@@ -19,14 +19,18 @@
 
 namespace tokenyard::align {
 
-template <class Ids, int kThreads, int kItems, int kOwned>
+template <class Ids, bool kOptional, int kThreads, int kItems, int kOwned>
 struct Everywhere {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
   static constexpr int kTile = kThreads * kItems;
-  static constexpr int kWords = kOwned / 2;  // two counts in a word
-  static_assert((kOwned == 2 || kOwned == 8) && kItems <= 32 && kTile < 1 << 16);
+  static_assert((kOwned == 2 || kOwned == 4 || kOwned == 32) && kItems <= 32 && kTile < 1 << 16);
+
+  // Own experts are counted two at a time, two counts in a word. Where they are many, only those that a warp
+  // has pairs of.
+  static constexpr int kWords = kOwned / 2;
+  static constexpr bool kMany = kOwned > 4;
 
   template <class Thread>
   static constexpr int kWarps = kThreads / Thread::warp_size;
@@ -34,15 +38,16 @@ struct Everywhere {
   template <class Thread>
   struct Shared {
     // The last block may own experts beyond the last: they have no pairs.
-    typename Thread::template array<uint32_t, kMaxExperts + 8> histogram;
+    typename Thread::template array<uint32_t, kMaxExperts + 32> histogram;
     typename Thread::template array<uint32_t, kWords * kWarps<Thread>>
         own;  // own experts' pairs in each warp
+    typename Thread::template array<uint32_t, kMany ? kWarps<Thread> : 1> present;  // words that a warp has
     typename Thread::template array<uint32_t, kWarps<Thread>> blocks;
     typename Thread::template array<uint16_t, kItems == 1 ? 1 : kTile> staged;  // own experts' pairs in order
   };
 
   Ids ids;
-  Outputs out;
+  Outputs<kOptional> out;
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
@@ -52,6 +57,10 @@ struct Everywhere {
     int32_t expert[kItems];
     ids.load_run(gpu, gpu.thread() * kItems, out.num_pairs, expert);
     gpu.zero(shared.histogram, 0, (out.experts + kOwned + 3) / 4 * 4, gpu.thread(), kThreads);
+    if constexpr (kMany) {
+      gpu.template zero<kWords * kWarps<Thread>, kThreads>(shared.own, 0, gpu.thread());
+      if (gpu.lane() == 0) shared.present(gpu.warp()) = 0;
+    }
     gpu.sync_block();
 
     ids.resolve(kItems, expert);
@@ -59,29 +68,17 @@ struct Everywhere {
     for (int k = 0; k < kItems; ++k) {
       if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
     }
-    mark_dropped(gpu, expert);
+    if (out.wants_inverse() && gpu.block() == 0) mark_dropped(gpu, expert);
     Own own(expert, first);
     count_own(gpu, shared, own);
     gpu.sync_block();
 
     const Sums sums = sum_blocks(gpu, shared, first);
-    Run run[kOwned];
-    int32_t pairs = 0;
-    int32_t block = sums.below;
-#pragma unroll
-    for (int j = 0; j < kOwned; ++j) {
-      const auto count = static_cast<int32_t>(shared.histogram(first + j));
-      run[j] = {first + j, count, block, out.block.ceil(count)};
-      block += run[j].blocks;
-      pairs += count;
-    }
-    place(gpu, shared, own, run, pairs);
-
-#pragma unroll
-    for (int j = 0; j < kOwned; ++j) {
-      if (gpu.warp() == j % kWarps<Thread>) write_run(gpu, run[j]);
-    }
-    out.template write_tail<kThreads>(gpu, sums.all, sums.all, 0);
+    const OwnRun run = find_run(gpu, shared, first, sums.below);
+    place(gpu, shared, own, run);
+#pragma unroll 1
+    for (int j = gpu.warp(); j < kOwned; j += kWarps<Thread>) write_run(gpu, first + j, run, j);
+    out.template write_tail<kThreads>(gpu, sums.all, sums.all);
     if (out.wants_dropped() && gpu.block() == 0 && gpu.warp() == 0) write_dropped(gpu, shared);
   }
 
@@ -89,10 +86,10 @@ struct Everywhere {
   // Which items of a thread belong to own experts, a bit per item, and to which of them: the bits of its
   // number in planes.
   struct Own {
-    static constexpr int kPlanes = kOwned == 2 ? 1 : 3;
+    static constexpr int kPlanes = kOwned == 2 ? 1 : kOwned == 4 ? 2 : 5;
     uint32_t items = 0;
     uint32_t plane[kPlanes] = {};
-    uint32_t before[kWords];  // pairs in the warp's lanes before this one
+    uint32_t before[kMany ? 1 : kWords];  // pairs in the warp's lanes before this one
 
     TY_DEVICE Own(const int32_t (&expert)[kItems], int32_t first) {
 #pragma unroll
@@ -104,18 +101,18 @@ struct Everywhere {
         for (int p = 0; p < kPlanes; ++p) plane[p] |= (number >> p & 1) << k;
       }
     }
-    // Items of own expert j.
-    TY_DEVICE uint32_t of(int j) const {
+    // Items of the own experts 2 * word and 2 * word + 1. The first plane tells them apart.
+    TY_DEVICE uint32_t of_word(int word) const {
       uint32_t all = items;
 #pragma unroll
-      for (int p = 0; p < kPlanes; ++p) all &= (j >> p & 1) != 0 ? plane[p] : ~plane[p];
+      for (int p = 1; p < kPlanes; ++p) all &= (word >> (p - 1) & 1) != 0 ? plane[p] : ~plane[p];
       return all;
     }
-    TY_DEVICE int number(int item) const {
-      uint32_t j = 0;
+    TY_DEVICE int word_of(int item) const {
+      uint32_t word = 0;
 #pragma unroll
-      for (int p = 0; p < kPlanes; ++p) j |= (plane[p] >> item & 1) << p;
-      return static_cast<int>(j);
+      for (int p = 1; p < kPlanes; ++p) word |= (plane[p] >> item & 1) << (p - 1);
+      return static_cast<int>(word);
     }
   };
 
@@ -124,39 +121,78 @@ struct Everywhere {
     int32_t all;
   };
 
+  struct OwnRun {  // of own expert number lane()
+    int32_t pairs;
+    int32_t pairs_before;  // of the own experts before it
+    int32_t first_block;
+    int32_t blocks;
+    int32_t all_pairs;  // of all own experts
+  };
+
+  static TY_DEVICE uint32_t packed(int even, int odd) {
+    return static_cast<uint32_t>(even) | static_cast<uint32_t>(odd) << 16;
+  }
+  static TY_DEVICE int32_t even(uint32_t word) { return static_cast<int32_t>(word & 0xffff); }
+  static TY_DEVICE int32_t odd(uint32_t word) { return static_cast<int32_t>(word >> 16); }
+
   template <class Thread>
   TY_DEVICE void mark_dropped(Thread& gpu, const int32_t (&expert)[kItems]) const {
-    if (out.inverse == nullptr || gpu.block() != 0) return;  // they belong to no block: the first marks them
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int32_t pair = gpu.thread() * kItems + k;
-      if (expert[k] < 0 && pair < out.num_pairs) out.inverse[pair] = -1;
+      if (expert[k] < 0 && pair < out.num_pairs) out.write_dropped_pair(pair);
+    }
+  }
+
+  // A word's pairs in the lanes up to this one and, less its own, before it.
+  struct InWarp {
+    uint32_t before, through;
+  };
+  template <class Thread>
+  static TY_DEVICE InWarp count_word(Thread& gpu, const Own& own, int word) {
+    const uint32_t both = own.of_word(word);
+    const uint32_t evens = both & ~own.plane[0];
+    const uint32_t odds = both & own.plane[0];
+    if constexpr (kItems == 1) {
+      const auto even_lanes = gpu.ballot(evens != 0);
+      const auto odd_lanes = gpu.ballot(odds != 0);
+      return {
+          packed(gpu.popcount(even_lanes & gpu.lanes_below()), gpu.popcount(odd_lanes & gpu.lanes_below())),
+          packed(gpu.popcount(even_lanes), gpu.popcount(odd_lanes))};
+    } else {
+      const uint32_t count = packed(gpu.popcount(evens), gpu.popcount(odds));
+      const auto through = static_cast<uint32_t>(port::warp_inclusive_sum(gpu, static_cast<int32_t>(count)));
+      return {through - count, through};
     }
   }
 
   template <class Thread, class S>
   TY_DEVICE void count_own(Thread& gpu, S& shared, Own& own) const {
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) {
-      uint32_t through;
-      if constexpr (kItems == 1) {
-        const auto even = gpu.ballot(own.of(2 * w) != 0);
-        const auto odd = gpu.ballot(own.of(2 * w + 1) != 0);
-        own.before[w] = packed(gpu.popcount(even & gpu.lanes_below()), gpu.popcount(odd & gpu.lanes_below()));
-        through = packed(gpu.popcount(even), gpu.popcount(odd));
-      } else {
-        const uint32_t count = packed(gpu.popcount(own.of(2 * w)), gpu.popcount(own.of(2 * w + 1)));
-        through = static_cast<uint32_t>(port::warp_inclusive_sum(gpu, static_cast<int32_t>(count)));
-        own.before[w] = through - count;
+    if constexpr (kMany) {
+      uint32_t words = 0;
+      for (uint32_t items = own.items; items != 0; items &= items - 1) {
+        words |= 1u << own.word_of(gpu.lowest(items));
       }
-      if (gpu.lane() == Thread::warp_size - 1) shared.own(w * kWarps<Thread> + gpu.warp()) = through;
+      if (words != 0) gpu.or_bits(shared.present(gpu.warp()), words);
+      gpu.sync_warp();
     }
+    for_each_word(gpu, shared, [&](int word) {
+      const InWarp count = count_word(gpu, own, word);
+      if constexpr (!kMany) own.before[word] = count.before;
+      if (gpu.lane() == Thread::warp_size - 1) shared.own(word * kWarps<Thread> + gpu.warp()) = count.through;
+    });
   }
-  static TY_DEVICE uint32_t packed(int even, int odd) {
-    return static_cast<uint32_t>(even) | static_cast<uint32_t>(odd) << 16;
-  }
-  static TY_DEVICE int32_t half(uint32_t word, int j) {
-    return static_cast<int32_t>(j % 2 == 0 ? word & 0xffff : word >> 16);
+
+  template <class Thread, class S, class Visit>
+  TY_DEVICE void for_each_word(Thread& gpu, S& shared, Visit visit) const {
+    if constexpr (kMany) {
+      uint32_t words = shared.present(gpu.warp());
+#pragma unroll 1
+      for (; words != 0; words &= words - 1) visit(gpu.lowest(words));
+    } else {
+#pragma unroll
+      for (int word = 0; word < kWords; ++word) visit(word);
+    }
   }
 
   // No expert has more blocks than pairs, so sums of blocks fit in half a word.
@@ -175,77 +211,74 @@ struct Everywhere {
     gpu.sync_block();
     const bool has = gpu.lane() < kWarps<Thread> && gpu.lane() * Thread::warp_size < out.experts;
     sum = static_cast<uint32_t>(gpu.reduce_add(has ? static_cast<int32_t>(shared.blocks(gpu.lane())) : 0));
-    return {half(sum, 1), half(sum, 0)};
+    return {odd(sum), even(sum)};
   }
 
   template <class Thread, class S>
-  TY_DEVICE void place(Thread& gpu, S& shared, const Own& own, const Run (&run)[kOwned],
-                       int32_t pairs) const {
+  TY_DEVICE OwnRun find_run(Thread& gpu, S& shared, int32_t first, int32_t blocks_below) const {
+    const int32_t pairs =
+        gpu.lane() < kOwned ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
+    const int32_t blocks = out.block.ceil(pairs);
+    const auto through = static_cast<uint32_t>(
+        port::warp_inclusive_sum<kOwned>(gpu, static_cast<int32_t>(packed(pairs, blocks))));
+    return {pairs, even(through) - pairs, blocks_below + odd(through) - blocks, blocks,
+            even(gpu.shfl(through, kOwned - 1))};
+  }
+
+  template <class Thread, class S>
+  TY_DEVICE void place(Thread& gpu, S& shared, const Own& own, const OwnRun& run) const {
     // Neighbouring lanes write far apart where most pairs are the block's own: then order them first.
-    if (kItems > 1 && pairs > 2 * kThreads) return place_staged(gpu, shared, own, run, pairs);
-    int32_t next[kOwned];
-#pragma unroll
-    for (int j = 0; j < kOwned; ++j) next[j] = run[j].first_block * out.block.divisor();
-    for_each_own(gpu, shared, own, next, [&](int32_t slot, int32_t pair) { out.write_pair(slot, pair); });
+    if (kItems > 1 && run.all_pairs > 2 * kThreads) return place_staged(gpu, shared, own, run);
+    visit_own(gpu, shared, own, run.first_block * out.block.divisor(),
+              [&](int32_t slot, int32_t pair) { out.write_pair(slot, pair); });
   }
 
   template <class Thread, class S>
-  TY_DEVICE void place_staged(Thread& gpu, S& shared, const Own& own, const Run (&run)[kOwned],
-                              int32_t pairs) const {
-    int32_t next[kOwned];
-    int32_t sum = 0;
-#pragma unroll
-    for (int j = 0; j < kOwned; ++j) {
-      next[j] = sum;
-      sum += run[j].pairs;
-    }
-    for_each_own(gpu, shared, own, next,
-                 [&](int32_t at, int32_t pair) { shared.staged(at) = static_cast<uint16_t>(pair); });
+  TY_DEVICE void place_staged(Thread& gpu, S& shared, const Own& own, const OwnRun& run) const {
+    visit_own(gpu, shared, own, run.pairs_before,
+              [&](int32_t at, int32_t pair) { shared.staged(at) = static_cast<uint16_t>(pair); });
     gpu.sync_block();
-    for (int32_t at = gpu.thread(); at < pairs; at += kThreads) {
-      int32_t before = 0;
-      int32_t slot = 0;
-#pragma unroll
-      for (int j = 0; j < kOwned; ++j) {
-        if (at >= before) slot = run[j].first_block * out.block.divisor() + at - before;
-        before += run[j].pairs;
+#pragma unroll 1
+    for (int j = 0; j < kOwned; ++j) {
+      const int32_t pairs = gpu.shfl(run.pairs, j);
+      const int32_t from = gpu.shfl(run.pairs_before, j);
+      const int32_t to = gpu.shfl(run.first_block, j) * out.block.divisor();
+#pragma unroll 1
+      for (int32_t at = gpu.thread(); at < pairs; at += kThreads) {
+        out.write_pair(to + at, static_cast<uint16_t>(shared.staged(from + at)));
       }
-      out.write_pair(slot, static_cast<uint16_t>(shared.staged(at)));
     }
   }
 
-  // Calls visit(place, pair) for the thread's pairs of own experts. Expert j's places begin at next[j].
+  // Calls visit(place, pair) for the thread's pairs of own experts. The places of own expert number lane()
+  // begin at `begin`.
   template <class Thread, class S, class Visit>
-  TY_DEVICE void for_each_own(Thread& gpu, S& shared, const Own& own, int32_t (&next)[kOwned],
-                              Visit visit) const {
+  TY_DEVICE void visit_own(Thread& gpu, S& shared, const Own& own, int32_t begin, Visit visit) const {
     if (!gpu.any(own.items != 0)) return;
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) {
-      uint32_t warps_before = 0;
-      if (gpu.lane() < gpu.warp()) warps_before = shared.own(w * kWarps<Thread> + gpu.lane());
-      const uint32_t before =
-          own.before[w] + static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(warps_before)));
-      next[2 * w] += half(before, 0);
-      next[2 * w + 1] += half(before, 1);
-    }
-    uint32_t items = own.items;
-#pragma unroll 1
-    while (items != 0) {
-      const int item = gpu.lowest(items);
-      items &= items - 1;
-      const int number = own.number(item);
-      int32_t at = 0;
-#pragma unroll
-      for (int j = 0; j < kOwned; ++j) {
-        if (number == j) at = next[j]++;
+    for_each_word(gpu, shared, [&](int word) {
+      uint32_t before = 0;
+      if (gpu.lane() < gpu.warp()) before = shared.own(word * kWarps<Thread> + gpu.lane());
+      before = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(before)));
+      if constexpr (kMany) {
+        before += count_word(gpu, own, word).before;
+      } else {
+        before += own.before[word];
       }
-      visit(at, gpu.thread() * kItems + item);
-    }
+      int32_t even_place = gpu.shfl(begin, 2 * word) + even(before);
+      int32_t odd_place = gpu.shfl(begin, 2 * word + 1) + odd(before);
+#pragma unroll 1
+      for (uint32_t items = own.of_word(word); items != 0; items &= items - 1) {
+        const int item = gpu.lowest(items);
+        const bool is_odd = (own.plane[0] >> item & 1) != 0;
+        visit(is_odd ? odd_place++ : even_place++, gpu.thread() * kItems + item);
+      }
+    });
   }
 
   template <class Thread>
-  TY_DEVICE void write_run(Thread& gpu, const Run& run) const {
-    if (run.expert >= out.experts) return;
+  TY_DEVICE void write_run(Thread& gpu, int32_t expert, const OwnRun& own, int j) const {
+    const Run run{expert, gpu.shfl(own.pairs, j), gpu.shfl(own.first_block, j), gpu.shfl(own.blocks, j)};
+    if (expert >= out.experts) return;
     if (gpu.lane() == 0) out.write_expert(run);
     out.write_pads(gpu, run);
     out.write_blocks(run, gpu.lane(), Thread::warp_size);

@@ -22,7 +22,7 @@ namespace tokenyard::align {
 enum class Stage { kWhole, kCount, kPlace };
 
 // Up to 256 experts sort in one pass (kPasses), up to 4096 in two.
-template <class Ids, int kThreads, int kItems, int kPasses, int kCluster, Stage kStage>
+template <class Ids, bool kOptional, int kThreads, int kItems, int kPasses, int kCluster, Stage kStage>
 struct Grid {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
@@ -58,7 +58,7 @@ struct Grid {
   FastDivide blocks;
   Ids ids;
   Exchange<> exchange;
-  Outputs out;
+  Outputs<kOptional> out;
 
   Grid(int32_t chunk, int32_t blocks, void* workspace, const Problem& problem)
       : chunk(chunk),
@@ -76,7 +76,7 @@ struct Grid {
     int32_t expert[kItems];  // of the tile that was read last
     uint64_t tag = 0;
     if constexpr (kStage != Stage::kPlace) {
-      tag = exchange.tag(gpu);
+      tag = exchange.tag(exchange.epoch(gpu));
       count_chunk(gpu, shared, range, expert);
       publish(gpu, shared, tag);
     }
@@ -196,12 +196,12 @@ struct Grid {
 
   template <class Thread>
   TY_DEVICE void mark_dropped(Thread& gpu, Range tile, const int32_t (&expert)[kItems]) const {
-    if (out.inverse == nullptr) return;
+    if (!out.wants_inverse()) return;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k >= rows(tile)) break;
       const int32_t at = offset(gpu, tile) + k * Thread::warp_size;
-      if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.inverse[tile.first + at] = -1;
+      if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.write_dropped_pair(tile.first + at);
     }
   }
 
@@ -255,7 +255,7 @@ struct Grid {
   // Everything that is not a pair. The warps that hold no expert have had less to do so far.
   template <class Thread, class S>
   TY_DEVICE void write_rest(Thread& gpu, S& shared, const Layout& layout) const {
-    constexpr int kFirst = kHolders < kThreads ? kHolders : 0;
+    constexpr int kFirst = kHolders < kThreads ? kHolders : 0;  // threads that have had more to do so far
     if (layout.run.expert - gpu.lane() < out.experts) write_runs(gpu, layout.run);
     if (kRunsShared && gpu.thread() >= kFirst) {
       constexpr int kStep = (kThreads - kFirst) / Thread::warp_size;
@@ -266,10 +266,10 @@ struct Grid {
         if (run.blocks <= kShareBlocks) out.write_blocks(run, gpu.lane(), Thread::warp_size);
       }
     }
-    out.template write_tail<kThreads>(gpu, layout.used_blocks, layout.used_blocks, kFirst);
+    out.template write_tail<kThreads>(gpu, layout.used_blocks, layout.used_blocks);
     if (gpu.block() == 0 && gpu.thread() == 0) {
       if (out.wants_dropped()) out.write_dropped(layout.valid_pairs);
-      exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(gpu));
+      exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(exchange.epoch(gpu)));
     }
   }
 

@@ -25,8 +25,8 @@ struct RankTables {
   typename Thread::template array<uint32_t, kWarps * kCountRow> counts;
 
   TY_DEVICE void clear(Thread& gpu) {
-    clear<typename Thread::lane_mask, kWarps * kRow>(gpu, mask, kRow);
-    clear<uint32_t, kWarps * kCountRow>(gpu, counts, kCountRow);
+    gpu.template zero<kRow, Thread::warp_size>(mask, gpu.warp() * kRow, gpu.lane());
+    gpu.template zero<kCountRow, Thread::warp_size>(counts, gpu.warp() * kCountRow, gpu.lane());
     gpu.sync_warp();
   }
 
@@ -58,18 +58,6 @@ struct RankTables {
   }
   TY_DEVICE decltype(auto) word(int warp, int pair_of_bins) {
     return counts(warp * kCountRow + pair_of_bins);
-  }
-
- private:
-  // A vector per lane and step.
-  template <class T, int kCells>
-  static TY_DEVICE void clear(Thread& gpu, typename Thread::template array<T, kCells>& cells, int length) {
-    constexpr int kStep = Thread::warp_size * static_cast<int>(sizeof(port::Vec4) / sizeof(T));
-#pragma unroll
-    for (int at = 0; at < length; at += kStep) {
-      gpu.zero(cells, gpu.warp() * length + at, port::min_of(length - at, kStep), gpu.lane(),
-               Thread::warp_size);
-    }
   }
 };
 

@@ -28,7 +28,7 @@ struct Registers {
   struct Shared {};
 
   Ids ids;
-  Outputs out;
+  Outputs<false> out;
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
@@ -59,11 +59,11 @@ struct Registers {
     const bool member = writes && expert[0] == own_expert && block == own_block;
     const int32_t rows = gpu.popcount(gpu.ballot(member));
     if (own < out.num_pairs) {
-      if (member) out.sorted_pair_ids[(target - block) * out.block.divisor() + rank] = gpu.lane();
-      out.write_block(gpu, target, writes ? own_expert : -1, rows);
+      if (member) out.write_pair((target - block) * out.block.divisor() + rank, gpu.lane());
+      out.write_whole_block(gpu, target, writes ? own_expert : -1, rows);
     }
     // Room that the caller gave beyond a block for each pair, and the total.
-    out.template write_tail<threads>(gpu, port::min_of(out.num_pairs, out.num_blocks()), used, 0);
+    out.template write_tail<threads>(gpu, port::min_of(out.num_pairs, out.num_blocks()), used);
   }
 };
 

@@ -28,7 +28,7 @@
 
 namespace tokenyard::align {
 
-template <class Ids, int kThreads, int kItems, int kBins, int kCluster>
+template <class Ids, bool kOptional, int kThreads, int kItems, int kBins, int kCluster>
 struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
@@ -57,7 +57,7 @@ struct Tile {
   int32_t chunk;  // pairs of each block
   Ids ids;
   Exchange<kBins> exchange;
-  Outputs out;
+  Outputs<kOptional> out;
 
   Tile(int32_t chunk, int32_t blocks, void* workspace, const Problem& problem)
       : chunk(chunk), ids(problem), exchange(workspace, blocks / kCluster, kBins), out(problem) {}
@@ -70,13 +70,13 @@ struct Tile {
 
     int32_t expert[kItems];
     ids.template load<kItems>(first, offset(gpu), Thread::warp_size, length(gpu), rows(), expert);
-    uint64_t tag = 0;
-    if (holder) tag = exchange.tag(gpu);
+    uint64_t epoch = 0;
+    if (holder) epoch = exchange.epoch(gpu);
     if (kCluster > 1 && gpu.thread() == 0) {
       gpu.template open_inbox<kCluster>(shared.inbox, kCluster * kBins * static_cast<int>(sizeof(uint32_t)));
     }
     gpu.template arrive_cluster<kCluster>();
-    gpu.zero(shared.histogram, 0, kBins, gpu.thread(), kThreads);
+    gpu.template zero<kBins, kThreads>(shared.histogram, 0, gpu.thread());
     shared.ranks.clear(gpu);
     gpu.sync_block();
 
@@ -89,11 +89,12 @@ struct Tile {
     gpu.template wait_cluster<kCluster>();  // the neighbours' inboxes are open
     gpu.sync_block();
 
+    const uint64_t tag = exchange.tag(epoch);
     Run run{gpu.thread(), 0, 0, 0};  // of a holder
     int32_t before = 0;              // its pairs in blocks before this one
     if (holder) before = publish(gpu, shared, tag);
     if (gpu.warp() == kWarps<Thread> - 1) find_starts(gpu, shared);
-    mark_dropped(gpu, expert);
+    if (out.wants_inverse()) mark_dropped(gpu, expert);
     rank(gpu, shared, expert);
     typename Exchange<kBins>::template Words<kInFlight<Thread>> words;  // travel while this block sorts
     if (holder) exchange.request(gpu, 0, run.expert, words);
@@ -149,6 +150,7 @@ struct Tile {
     if constexpr (kCluster == 1) {
       total = static_cast<int32_t>(shared.histogram(gpu.thread()));
     } else {
+#pragma unroll 1
       for (int r = gpu.warp(); r < kCluster; r += kHolders<Thread>) send_histogram(gpu, shared, r);
       gpu.template await_inbox<kCluster>(shared.inbox);
 #pragma unroll
@@ -201,12 +203,11 @@ struct Tile {
 
   template <class Thread>
   TY_DEVICE void mark_dropped(Thread& gpu, const int32_t (&expert)[kItems]) const {
-    if (out.inverse == nullptr) return;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k >= rows()) break;
       const int32_t at = offset(gpu) + k * Thread::warp_size;
-      if (expert[k] < 0 && at < length(gpu)) out.inverse[gpu.block() * chunk + at] = -1;
+      if (expert[k] < 0 && at < length(gpu)) out.write_dropped_pair(gpu.block() * chunk + at);
     }
   }
 
@@ -303,7 +304,7 @@ struct Tile {
     }
     const Run last = run_of(shared, kBins - 1);
     const int32_t used = last.first_block + last.blocks;
-    out.template write_tail<kThreads>(gpu, used, used, 0);
+    out.template write_tail<kThreads>(gpu, used, used);
     if (gpu.block() != 0) return;
     if (mine.expert < out.experts) out.write_expert(mine);
     if (gpu.thread() != 0) return;

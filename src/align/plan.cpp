@@ -14,12 +14,7 @@ constexpr int32_t kChunkStep = 128;    // chunks begin on cache lines
 constexpr int64_t kSplitChunk = 2048;  // pairs that are worth a block on the split path
 constexpr int64_t kSplitBlocks = 256;  // enough that a row's count never overflows
 
-constexpr int32_t kMaxExpertsOfFew = 512;
-
-bool only_required_outputs(const Problem& problem) {
-  return problem.counts == nullptr && problem.offsets == nullptr && problem.inverse == nullptr &&
-         problem.num_dropped == nullptr;
-}
+constexpr int32_t kEverywhereBlocks = 128;  // about a multiprocessor each
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -41,11 +36,12 @@ const char* path_name(ty_align_path path) {
 
 Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
   Plan plan{TY_ALIGN_EVERYWHERE, 0, 1, 0, 0, Plan::Why::kAsked, 0};
-  if (problem.num_pairs() <= kMaxRegisterPairs && only_required_outputs(problem)) {
+  if (problem.num_pairs() <= kMaxRegisterPairs && !has_optional_outputs(problem)) {
     const int64_t warps = kRegisterThreads / device.warp_size;
     plan.blocks = static_cast<int32_t>(divide_up(std::max<int64_t>(problem.num_pairs(), 1), warps));
   } else {
-    plan.owned = problem.num_local_experts <= kMaxExpertsOfFew ? kFewOwned : kManyOwned;
+    const int32_t experts = problem.num_local_experts;
+    plan.owned = experts <= 2 * kEverywhereBlocks ? 2 : experts <= 4 * kEverywhereBlocks ? 4 : 32;
     plan.blocks = static_cast<int32_t>(divide_up(problem.num_local_experts, plan.owned));
   }
   return plan;
@@ -66,6 +62,11 @@ const AlignRow& row_for(std::span<const AlignRow> rows, const Problem& problem, 
 }
 
 }  // namespace
+
+bool has_optional_outputs(const Problem& problem) {
+  return problem.counts != nullptr || problem.offsets != nullptr || problem.inverse != nullptr ||
+         problem.block_rows != nullptr || problem.num_dropped != nullptr;
+}
 
 std::span<const AlignRow> rows_for(const DeviceProperties& device) {
   if (device.arch.starts_with("simt")) return tuning::kSimtRows;

@@ -12,10 +12,7 @@
 
 namespace tokenyard::align {
 
-// Experts of a block on the everywhere path.
-inline constexpr int32_t kFewOwned = 2;
-inline constexpr int32_t kManyOwned = 8;
-// Its kernel in registers: up to so many pairs, in blocks of so many threads.
+// The everywhere path's kernel in registers: up to so many pairs, in blocks of so many threads.
 inline constexpr int32_t kMaxRegisterPairs = 32;
 inline constexpr int32_t kRegisterThreads = 64;
 
@@ -23,7 +20,7 @@ struct Plan {
   ty_align_path path;  // never TY_ALIGN_AUTO
   int32_t blocks;
   int32_t cluster;  // 1 but on the grid path
-  int32_t owned;    // everywhere: experts of a block; 0: a warp for each pair, in registers
+  int32_t owned;    // everywhere: experts of a block, 2, 4 or 32; 0: a warp for each pair, in registers
   int32_t chunk;    // grid and split: pairs of a block
   enum class Why { kAsked, kRow, kNotCooperative, kTooManyPairs } why;
   int64_t row_pairs;  // kRow: up to how many pairs the row goes
@@ -33,6 +30,8 @@ Plan plan(const DeviceProperties& device, std::span<const tuning::AlignRow> rows
 
 // The plan in words: which path, why, and what it launches.
 std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem);
+
+bool has_optional_outputs(const Problem& problem);
 
 // The rows that fit a device.
 std::span<const tuning::AlignRow> rows_for(const DeviceProperties& device);

@@ -156,6 +156,11 @@ class Thread {
     }
   }
 
+  template <int kCount, int kWorkers, class T, int N>
+  void zero(simt::Array<T, N>& cells, int begin, int worker, const Site& site = Site::current()) const {
+    zero(cells, begin, kCount, worker, kWorkers, site);
+  }
+
   // global memory
   template <class T>
   T load(const T* from, const Site& site = Site::current()) const {

@@ -54,7 +54,9 @@
 //   shared memory void add(T& cell, T)     void or_bits(T& cell, T)     no value returned, relaxed
 //                 T fetch_add(T& cell, T)
 //                 void zero(array&, int begin, int count, int worker, int workers)
-//                 sets a range to 0, shared by `workers` threads; begin and count in units of 16 bytes
+//                 void zero<int count, int workers>(array&, int begin, int worker)
+//                 set a range to 0, shared by `workers` threads; begin and count in units of 16 bytes; the
+//                 second compiles to straight code
 //                 `T&` is whatever array(i) returns; T: int32_t, uint32_t, and for or_bits uint64_t too
 //   global memory T load(const T*)  void store(T*, T)           relaxed, device scope, 4 or 8 bytes
 //                 T load_acquire(const T*)  void store_release(T*, T)
