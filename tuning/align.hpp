@@ -1,12 +1,9 @@
-// Tuning of align, as data: how large its kernels are on each family of devices, and which path a number
-// of pairs takes. plan() in src/align/plan.cpp reads the rows; nothing else decides.
+// Tuning of align, as data: which launches are compiled for each family of devices, and in what order they
+// are preferred. plan() in src/align/plan.cpp reads it; nothing else decides.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <limits>
-
-#include "tokenyard/tokenyard.h"
+#include <span>
 
 namespace tokenyard::tuning {
 
@@ -14,63 +11,52 @@ struct Block {
   int threads, items;  // pairs of a thread
 };
 
-// The blocks of each kernel. Of several, the first that holds all pairs (everywhere) or a chunk (tile) runs.
-struct AlignGeometry {
-  Block everywhere[5];
-  size_t everywhere_blocks;
-  Block tile[3];
-  size_t tile_blocks;
-  int tile_experts;  // up to which a tile is sorted in one go: 256 or 512
-  Block grid;        // chunks of many tiles
+// A launch in which every block takes one tile of the pairs.
+struct Tiles {
+  int blocks, cluster;
+  Block block;
+  int experts;  // that it sorts by at most: 256 or 512, no more than threads
+
+  constexpr int64_t pairs() const { return int64_t{blocks} * block.threads * block.items; }
 };
 
-inline constexpr AlignGeometry kNvidiaGeometry{{{128, 1}, {512, 1}, {512, 4}, {512, 8}, {1024, 8}},
-                                               5,
-                                               {{1024, 1}, {1024, 2}, {1024, 8}},
-                                               3,
-                                               512,
-                                               {1024, 8}};
-inline constexpr AlignGeometry kAmdGeometry{{{256, 1}, {512, 8}}, 2, {{256, 4}}, 1, 256, {256, 1}};
-// The executor runs a fiber per thread: small blocks, so that small problems have many tiles and blocks.
-inline constexpr AlignGeometry kSimtGeometry{
-    {{64, 1}, {64, 8}, {128, 32}}, 3, {{512, 1}, {512, 4}}, 2, 512, {256, 4}};
-
-struct AlignRow {
-  int64_t max_pairs;  // the row serves problems up to this size
-  ty_align_path path;
-  int32_t blocks;   // grid: this many, or what the device can hold; everywhere: as many as its experts need
-  int32_t cluster;  // blocks in a cluster
+struct AlignKernels {
+  std::span<const Block> everywhere;  // the first that holds all pairs runs,
+  int64_t everywhere_pairs;           // up to so many pairs
+  std::span<const Tiles> tiles;       // beyond: the first that holds all pairs and experts,
+  Block grid;                         // or else as many tiles as it takes, in so many blocks
+  int grid_blocks, grid_cluster;
 };
 
-inline constexpr int64_t kAnyPairs = std::numeric_limits<int64_t>::max();
+inline constexpr Block kNvidiaEverywhere[] = {{128, 1}, {512, 1}, {512, 4}, {512, 8}, {1024, 8}};
 
-// Devices with clusters. Measured on an H200: bench/results/.
-inline constexpr AlignRow kHopperRows[] = {
-    {8192, TY_ALIGN_EVERYWHERE, 0, 1}, {16384, TY_ALIGN_GRID, 16, 1},      {32768, TY_ALIGN_GRID, 32, 4},
-    {131072, TY_ALIGN_GRID, 64, 8},    {kAnyPairs, TY_ALIGN_GRID, 120, 8},
+// Devices with clusters. Measured on an H200: bench/results/h200-align.json.
+inline constexpr Tiles kHopperTiles[] = {
+    {16, 1, {1024, 1}, 256},  {32, 4, {1024, 1}, 256},  {64, 8, {1024, 1}, 256}, {64, 8, {1024, 2}, 256},
+    {120, 8, {1024, 8}, 256}, {16, 1, {1024, 1}, 512},  {32, 4, {1024, 1}, 512}, {64, 8, {1024, 1}, 512},
+    {64, 8, {1024, 2}, 512},  {120, 8, {1024, 8}, 512},
 };
+inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 8192, kHopperTiles, {1024, 8}, 120, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
-inline constexpr AlignRow kNvidiaRows[] = {
-    {8192, TY_ALIGN_EVERYWHERE, 0, 1},
-    {16384, TY_ALIGN_GRID, 16, 1},
-    {65536, TY_ALIGN_GRID, 32, 1},
-    {kAnyPairs, TY_ALIGN_GRID, 64, 1},
+inline constexpr Tiles kAmpereTiles[] = {
+    {16, 1, {1024, 1}, 256}, {32, 1, {1024, 2}, 256}, {64, 1, {1024, 8}, 256},
+    {16, 1, {1024, 1}, 512}, {32, 1, {1024, 2}, 512}, {64, 1, {1024, 8}, 512},
 };
+inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 8192, kAmpereTiles, {1024, 8}, 64, 1};
 
 // AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
-inline constexpr AlignRow kAmdRows[] = {
-    {4096, TY_ALIGN_EVERYWHERE, 0, 1},
-    {32768, TY_ALIGN_GRID, 32, 1},
-    {kAnyPairs, TY_ALIGN_GRID, 128, 1},
-};
+inline constexpr Block kAmdEverywhere[] = {{256, 1}, {512, 8}};
+inline constexpr Tiles kAmdTiles[] = {{32, 1, {256, 4}, 256}, {128, 1, {256, 4}, 256}};
+inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 128, 1};
 
-// The executor: every kind of row at sizes that it can run in a moment.
-inline constexpr AlignRow kSimtRows[] = {
-    {512, TY_ALIGN_EVERYWHERE, 0, 1},
-    {1024, TY_ALIGN_GRID, 4, 1},
-    {2048, TY_ALIGN_GRID, 8, 4},
-    {kAnyPairs, TY_ALIGN_GRID, 16, 8},
+// The executor: a fiber per thread, so small blocks, and every kind of launch at sizes that it runs in a
+// moment.
+inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
+inline constexpr Tiles kSimtTiles[] = {
+    {4, 1, {256, 1}, 256}, {8, 4, {256, 1}, 256}, {12, 1, {256, 1}, 256},
+    {8, 8, {256, 4}, 256}, {4, 1, {512, 1}, 512}, {8, 4, {512, 2}, 512},
 };
+inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 
 }  // namespace tokenyard::tuning

@@ -60,60 +60,51 @@ class Exchange {
     gpu.store(words_ + static_cast<int64_t>(row) * columns() + column, tag | static_cast<uint64_t>(count));
   }
 
-  // Some words of a column, on their way.
+  // Some words of a column, on their way. With kAll the table has exactly as many rows.
   template <int kInFlight>
   struct Words {
     uint64_t word[kInFlight];
   };
-  template <class Thread, int kInFlight>
+  template <bool kAll = false, class Thread, int kInFlight>
   TY_DEVICE void request(Thread& gpu, int32_t first_row, int32_t column, Words<kInFlight>& words) const {
-    if (column >= columns()) return;
     const uint64_t* const from = words_ + static_cast<int64_t>(first_row) * columns() + column;
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      if (first_row + i < rows_) words.word[i] = gpu.load(from + static_cast<int64_t>(i) * columns());
+      if (kAll || first_row + i < rows_) words.word[i] = gpu.load(from + static_cast<int64_t>(i) * columns());
     }
   }
 
-  // Adds up a column: `before` over the rows above `row`, `total` over all. `words` holds what request()
-  // brought of the first rows. With kPoll it waits for words of this launch; without, a kernel boundary has
-  // ordered them and the tag does not matter.
-  template <bool kPoll, class Thread, int kInFlight>
-  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, Words<kInFlight>& words,
-                        int32_t& before, int32_t& total) const {
-    add_up<kPoll>(gpu, tag, 0, row, column, words, before, total);
+  // Adds up some rows of a column: `before` over those above `row`, `total` over all. `words` holds what
+  // request() brought. With kPoll it waits for words of this launch; without, a kernel boundary has ordered
+  // them and the tag does not matter.
+  template <bool kPoll, bool kAll = false, class Thread, int kInFlight>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t first_row, int32_t row, int32_t column,
+                        Words<kInFlight>& words, int32_t& before, int32_t& total) const {
 #pragma unroll 1
-    for (int32_t first = kInFlight; first < rows_; first += kInFlight) {
-      request(gpu, first, column, words);
-      add_up<kPoll>(gpu, tag, first, row, column, words, before, total);
+    while (kPoll && !fresh<kAll>(words, first_row, tag)) {
+      gpu.pause();
+      request<kAll>(gpu, first_row, column, words);
+    }
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (!kAll && first_row + i >= rows_) break;
+      const auto count = static_cast<int32_t>(words.word[i] & kMaxRowPairs);
+      total += count;
+      if (first_row + i < row) before += count;
     }
   }
+
+  TY_DEVICE int32_t rows() const { return rows_; }
 
  private:
-  template <int kInFlight>
+  template <bool kAll, int kInFlight>
   TY_DEVICE bool fresh(const Words<kInFlight>& words, int32_t first_row, uint64_t tag) const {
     uint64_t differ = 0;
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      if (first_row + i < rows_) differ |= words.word[i] ^ tag;
+      if (kAll || first_row + i < rows_) differ |= words.word[i] ^ tag;
     }
     return differ >> kCountBits == 0;
-  }
-
-  template <bool kPoll, class Thread, int kInFlight>
-  TY_DEVICE void add_up(Thread& gpu, uint64_t tag, int32_t first, int32_t row, int32_t column,
-                        Words<kInFlight>& words, int32_t& before, int32_t& total) const {
-    while (kPoll && !fresh(words, first, tag)) {
-      gpu.pause();
-      request(gpu, first, column, words);
-    }
-#pragma unroll
-    for (int i = 0; i < kInFlight; ++i) {
-      if (first + i >= rows_) break;
-      const auto count = static_cast<int32_t>(words.word[i] & kMaxRowPairs);
-      total += count;
-      if (first + i < row) before += count;
-    }
   }
 
   uint64_t* epoch_;

@@ -22,7 +22,7 @@ namespace tokenyard::align {
 enum class Stage { kWhole, kCount, kPlace };
 
 // Up to 256 experts sort in one pass (kPasses), up to 4096 in two.
-template <class Ids, bool kOptional, int kThreads, int kItems, int kPasses, int kCluster, Stage kStage>
+template <class Ids, int kThreads, int kItems, int kPasses, int kCluster, Stage kStage>
 struct Grid {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
@@ -58,7 +58,7 @@ struct Grid {
   FastDivide blocks;
   Ids ids;
   Exchange<> exchange;
-  Outputs<kOptional> out;
+  Outputs<true> out;
 
   Grid(int32_t chunk, int32_t blocks, void* workspace, const Problem& problem)
       : chunk(chunk),
@@ -93,7 +93,7 @@ struct Grid {
         const bool is_first = tile.first == range.first;
         Words<Thread> words;  // the other blocks' counts travel while this one sorts
         const int32_t pairs = shared.sort.sort(gpu, expert, offset(gpu, tile), rows(tile), [&] {
-          if (is_first) exchange.request(gpu, 0, gpu.thread(), words);
+          if (is_first && gpu.thread() < exchange.columns()) exchange.request(gpu, 0, gpu.thread(), words);
         });
         if (is_first) layout = lay_out(gpu, shared, tag, words);
         place(gpu, shared, tile.first, pairs, !one_tile);
@@ -221,13 +221,12 @@ struct Grid {
       Run run{stripe + gpu.thread(), 0, 0, 0};
       if (stripe > 0) {
         write_runs(gpu, layout.run);
-        exchange.request(gpu, 0, run.expert, words);
+        if (run.expert < exchange.columns()) exchange.request(gpu, 0, run.expert, words);
       }
       int32_t before = 0;
       if (run.expert < exchange.columns()) {
         if constexpr (kCluster > 1) before = static_cast<int32_t>(shared.cursors()(run.expert));
-        exchange.template gather<kStage == Stage::kWhole>(gpu, tag, gpu.template cluster<kCluster>(),
-                                                          run.expert, words, before, run.pairs);
+        gather(gpu, tag, run.expert, words, before, run.pairs);
       }
       run.blocks = out.block.ceil(run.pairs);
       const port::ScanResult scan =
@@ -250,6 +249,18 @@ struct Grid {
       layout.run = run;
     }
     return layout;
+  }
+
+  template <class Thread>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t column, Words<Thread>& words, int32_t& before,
+                        int32_t& total) const {
+    constexpr int kAtOnce = sizeof(words.word) / sizeof(words.word[0]);
+#pragma unroll 1
+    for (int32_t first = 0; first < exchange.rows(); first += kAtOnce) {
+      if (first > 0) exchange.request(gpu, first, column, words);
+      exchange.template gather<kStage == Stage::kWhole>(gpu, tag, first, gpu.template cluster<kCluster>(),
+                                                        column, words, before, total);
+    }
   }
 
   // Everything that is not a pair. The warps that hold no expert have had less to do so far.

@@ -28,7 +28,7 @@
 
 namespace tokenyard::align {
 
-template <class Ids, bool kOptional, int kThreads, int kItems, int kBins, int kCluster>
+template <class Ids, bool kOptional, int kThreads, int kItems, int kBins, int kCluster, int kRows>
 struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
@@ -59,8 +59,8 @@ struct Tile {
   Exchange<kBins> exchange;
   Outputs<kOptional> out;
 
-  Tile(int32_t chunk, int32_t blocks, void* workspace, const Problem& problem)
-      : chunk(chunk), ids(problem), exchange(workspace, blocks / kCluster, kBins), out(problem) {}
+  Tile(int32_t chunk, int32_t /*blocks*/, void* workspace, const Problem& problem)
+      : chunk(chunk), ids(problem), exchange(workspace, kRows, kBins), out(problem) {}
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
@@ -96,8 +96,8 @@ struct Tile {
     if (gpu.warp() == kWarps<Thread> - 1) find_starts(gpu, shared);
     if (out.wants_inverse()) mark_dropped(gpu, expert);
     rank(gpu, shared, expert);
-    typename Exchange<kBins>::template Words<kInFlight<Thread>> words;  // travel while this block sorts
-    if (holder) exchange.request(gpu, 0, run.expert, words);
+    Words<Thread> words;  // travel while this block sorts
+    if (holder) exchange.template request<true>(gpu, 0, run.expert, words);
     gpu.sync_block();
 
     prefix_counts(gpu, shared);
@@ -105,8 +105,7 @@ struct Tile {
 
     scatter(gpu, shared, expert);
     if (holder) {
-      exchange.template gather<true>(gpu, tag, gpu.template cluster<kCluster>(), run.expert, words, before,
-                                     run.pairs);
+      gather(gpu, tag, words, before, run);
       run.blocks = out.block.ceil(run.pairs);
       const int32_t through = port::warp_inclusive_sum(gpu, run.blocks);
       run.first_block = through - run.blocks;
@@ -126,8 +125,11 @@ struct Tile {
   }
 
  private:
+  // Rows that are read at once; fewer where waves are wide: AMD's compiler keeps the addresses, too.
   template <class Thread>
-  static constexpr int kInFlight = Thread::warp_size == 64 ? 2 : 8;  // wide waves keep addresses, too
+  static constexpr int kInFlight = port::min_of(kRows, Thread::warp_size == 32 ? 8 : 2);
+  template <class Thread>
+  using Words = typename Exchange<kBins>::template Words<kInFlight<Thread>>;
 
   // Pairs go to warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
   TY_DEVICE int32_t rows() const { return kItems <= 2 ? kItems : (chunk + kThreads - 1) / kThreads; }
@@ -241,6 +243,29 @@ struct Tile {
       for (int i = 0; i < kAtOnce; ++i) {
         shared.ranks.word(first + i, word) = before;
         before += count[i];
+      }
+    }
+  }
+
+  template <class Thread>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, Words<Thread>& words, int32_t& before, Run& run) const {
+    constexpr int kMore = kRows - kInFlight<Thread>;
+    const int own = gpu.template cluster<kCluster>();
+    const auto wait = [&](int first, auto& some) {
+      exchange.template gather<true, true>(gpu, tag, first, own, run.expert, some, before, run.pairs);
+    };
+    if constexpr (kMore > 0 && kMore <= kInFlight<Thread>) {
+      typename Exchange<kBins>::template Words<kMore> more;
+      exchange.template request<true>(gpu, kInFlight<Thread>, run.expert, more);
+      wait(0, words);
+      wait(kInFlight<Thread>, more);
+    } else {
+      static_assert(kMore % kInFlight<Thread> == 0);
+      wait(0, words);
+#pragma unroll 1
+      for (int first = kInFlight<Thread>; first < kRows; first += kInFlight<Thread>) {
+        exchange.template request<true>(gpu, first, run.expert, words);
+        wait(first, words);
       }
     }
   }

@@ -30,7 +30,9 @@ class Thread {
   template <class S>
   TY_DEVICE S& shared() {
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-    return *reinterpret_cast<S*>(dynamic_shared_memory);
+    uint32_t address = shared_address(dynamic_shared_memory);
+    asm("" : "+r"(address));  // or every use finds it anew, which takes four instructions
+    return *reinterpret_cast<S*>(__cvta_shared_to_generic(address));
   }
 
   TY_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
