@@ -58,17 +58,24 @@ std::shared_ptr<void> graph_of_calls(Runtime& runtime, Stream stream,
   return owned(runtime, graph, &Runtime::destroy_graph);
 }
 
+void warm_up(Runtime& runtime, Stream stream, Graph graph) {
+  for (int i = 0; i < kWarmUps; ++i) require(runtime.replay(graph, stream));
+  require(runtime.synchronize(stream));
+}
+
+// See Runtime::launch_linked(). Before a graph is made: it keeps the state that it was made in.
+void settle_launches(Runtime& runtime, Stream stream) {
+  const auto linked = [&](size_t) { return runtime.launch_linked(stream); };
+  warm_up(runtime, stream, graph_of_calls(runtime, stream, linked).get());
+}
+
 // µs a call of `call(i)`, i = 0 to kCallsInGraph - 1, over many replays of a graph of them.
 Quantiles time_graph(Runtime& runtime, Stream stream, const std::function<Status(size_t)>& call) {
-  const auto settling =
-      graph_of_calls(runtime, stream, [&](size_t) { return runtime.launch_linked(stream); });
+  settle_launches(runtime, stream);
   const auto graph = graph_of_calls(runtime, stream, call);
   const std::shared_ptr<void> begin = create_event(runtime);
   const std::shared_ptr<void> end = create_event(runtime);
-  for (const auto& warm : {settling, graph}) {
-    for (int i = 0; i < kWarmUps; ++i) require(runtime.replay(warm.get(), stream));
-  }
-  require(runtime.synchronize(stream));
+  warm_up(runtime, stream, graph.get());
 
   std::vector<double> samples;
   for (int i = 0; i < kReplays; ++i) {

@@ -32,9 +32,9 @@ inline constexpr Block kNvidiaEverywhere[] = {{128, 1}, {512, 1}, {512, 4}, {512
 
 // Devices with clusters. Measured on an H200: bench/results/h200-align.json.
 inline constexpr Tiles kHopperTiles[] = {
-    {16, 1, {1024, 1}, 256},  {32, 4, {1024, 1}, 256},  {64, 8, {1024, 1}, 256}, {64, 8, {1024, 2}, 256},
-    {120, 8, {1024, 8}, 256}, {16, 1, {1024, 1}, 512},  {32, 4, {1024, 1}, 512}, {64, 8, {1024, 1}, 512},
-    {64, 8, {1024, 2}, 512},  {120, 8, {1024, 8}, 512},
+    {8, 8, {1024, 1}, 256},  {8, 8, {1024, 2}, 256},   {32, 4, {1024, 1}, 256},  {64, 8, {1024, 1}, 256},
+    {64, 8, {1024, 2}, 256}, {120, 8, {1024, 8}, 256}, {8, 8, {1024, 2}, 512},   {32, 4, {1024, 1}, 512},
+    {64, 8, {1024, 1}, 512}, {64, 8, {1024, 2}, 512},  {120, 8, {1024, 8}, 512},
 };
 inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 8192, kHopperTiles, {1024, 8}, 120, 8};
 
@@ -54,8 +54,8 @@ inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 12
 // moment.
 inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
 inline constexpr Tiles kSimtTiles[] = {
-    {4, 1, {256, 1}, 256}, {8, 4, {256, 1}, 256}, {12, 1, {256, 1}, 256},
-    {8, 8, {256, 4}, 256}, {4, 1, {512, 1}, 512}, {8, 4, {512, 2}, 512},
+    {4, 1, {256, 1}, 256}, {4, 4, {256, 2}, 256}, {12, 1, {256, 1}, 256},
+    {8, 4, {256, 4}, 256}, {4, 1, {512, 1}, 512}, {8, 8, {512, 2}, 512},
 };
 inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 

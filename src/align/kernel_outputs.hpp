@@ -73,15 +73,6 @@ class Outputs {
     }
   }
 
-  // The same of the block that begins with this slot, if one does. `runs` tells of an expert's run where it
-  // is needed.
-  template <class Runs>
-  TY_DEVICE void begin_block(int32_t slot, int32_t expert, Runs runs) const {
-    const int32_t index = block.floor(slot);
-    if (index * block.divisor() != slot) return;
-    write_block(index, kOptional ? runs(expert) : Run{expert, 0, 0, 0});
-  }
-
   // A block as a whole but for its pairs, by one warp: `pairs` of `expert`, or none and -1. No block beyond
   // the last is written.
   template <class Thread>

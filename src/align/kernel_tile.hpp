@@ -32,7 +32,7 @@ template <class Ids, bool kOptional, int kThreads, int kItems, int kBins, int kC
 struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
-  static constexpr bool cooperative = true;
+  static constexpr bool cooperative = kRows > 1;
   static constexpr int kTile = kThreads * kItems;
   static_assert(kBins <= kThreads && kTile <= 1 << 16);
 
@@ -46,11 +46,14 @@ struct Tile {
     typename Thread::template array<uint32_t, kBins> histogram;
     typename Thread::template array<uint32_t, kCluster == 1 ? 4 : kCluster * kBins> received;  // histograms
     RankTables<Thread, kThreads, kBins> ranks;
-    typename Thread::template array<uint32_t, kBins / 2> start;  // of each expert in the tile, two in a word
-    typename Thread::template array<uint32_t, kTile> sorted;     // experts above pairs' indices in the tile
-    typename Thread::template array<int32_t, 1> length;          // of sorted
+    // Of each expert in the tile: where its pairs begin, and where those of the second half of the warps do;
+    // two in a word.
+    typename Thread::template array<uint32_t, kBins> start;
+    typename Thread::template array<uint32_t, kTile> sorted;  // experts above pairs' indices in the tile
+    typename Thread::template array<int32_t, 1> length;       // of sorted
     typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;  // in each holder warp
     typename Thread::template array<int32_t, 4 * kBins> run;  // pairs, first block, blocks, cursor
+    typename Thread::template array<uint32_t, 1> long_runs;   // whether there are any
     typename Thread::inbox inbox;
   };
 
@@ -71,9 +74,10 @@ struct Tile {
     int32_t expert[kItems];
     ids.template load<kItems>(first, offset(gpu), Thread::warp_size, length(gpu), rows(), expert);
     uint64_t epoch = 0;
-    if (holder) epoch = exchange.epoch(gpu);
-    if (kCluster > 1 && gpu.thread() == 0) {
+    if (kRows > 1 && holder) epoch = exchange.epoch(gpu);
+    if (gpu.thread() == 0) {
       gpu.template open_inbox<kCluster>(shared.inbox, kCluster * kBins * static_cast<int>(sizeof(uint32_t)));
+      shared.long_runs(0) = 0;
     }
     gpu.template arrive_cluster<kCluster>();
     gpu.template zero<kBins, kThreads>(shared.histogram, 0, gpu.thread());
@@ -92,12 +96,12 @@ struct Tile {
     const uint64_t tag = exchange.tag(epoch);
     Run run{gpu.thread(), 0, 0, 0};  // of a holder
     int32_t before = 0;              // its pairs in blocks before this one
-    if (holder) before = publish(gpu, shared, tag);
+    if (holder) publish(gpu, shared, tag, before, run.pairs);
     if (gpu.warp() == kWarps<Thread> - 1) find_starts(gpu, shared);
     if (out.wants_inverse()) mark_dropped(gpu, expert);
     rank(gpu, shared, expert);
     Words<Thread> words;  // travel while this block sorts
-    if (holder) exchange.template request<true>(gpu, 0, run.expert, words);
+    if (kRows > 1 && holder) exchange.template request<true>(gpu, 0, run.expert, words);
     gpu.sync_block();
 
     prefix_counts(gpu, shared);
@@ -105,7 +109,7 @@ struct Tile {
 
     scatter(gpu, shared, expert);
     if (holder) {
-      gather(gpu, tag, words, before, run);
+      if constexpr (kRows > 1) gather(gpu, tag, words, before, run.pairs);
       run.blocks = out.block.ceil(run.pairs);
       const int32_t through = port::warp_inclusive_sum(gpu, run.blocks);
       run.first_block = through - run.blocks;
@@ -125,6 +129,8 @@ struct Tile {
   }
 
  private:
+  static constexpr int32_t kLong = 64;  // blocks of a run that a warp writes alone
+
   // Rows that are read at once; fewer where waves are wide: AMD's compiler keeps the addresses, too.
   template <class Thread>
   static constexpr int kInFlight = port::min_of(kRows, Thread::warp_size == 32 ? 8 : 2);
@@ -142,12 +148,10 @@ struct Tile {
     return port::min_of(chunk, out.num_pairs - gpu.block() * chunk);
   }
 
-  // Adds up the cluster's histograms and publishes a share of the sums. Returns what the cluster's blocks
-  // before this one have.
+  // Adds up the cluster's histograms: what its blocks before this one have, and all. Publishes a share of the
+  // sums, which then are counted again as one row of the table.
   template <class Thread, class S>
-  TY_DEVICE int32_t publish(Thread& gpu, S& shared, uint64_t tag) const {
-    int32_t before = 0;
-    int32_t total = 0;
+  TY_DEVICE void publish(Thread& gpu, S& shared, uint64_t tag, int32_t& before, int32_t& total) const {
     const int rank = gpu.template cluster_rank<kCluster>();
     if constexpr (kCluster == 1) {
       total = static_cast<int32_t>(shared.histogram(gpu.thread()));
@@ -162,10 +166,12 @@ struct Tile {
         if (r < rank) before += pairs;
       }
     }
-    if (gpu.thread() / (kBins / kCluster) == rank) {
-      exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), gpu.thread(), total);
+    if constexpr (kRows > 1) {
+      if (gpu.thread() / (kBins / kCluster) == rank) {
+        exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), gpu.thread(), total);
+      }
+      total = 0;
     }
-    return before;
   }
   template <class Thread, class S>
   TY_DEVICE void send_histogram(Thread& gpu, S& shared, int to) const {
@@ -225,17 +231,20 @@ struct Tile {
     }
   }
 
-  // Turns the counts of (warp, expert) into how many pairs of the tile come before them. A thread of the last
-  // warps takes two experts, whose sums fit in a word.
+  // Turns the counts of (warp, expert) into how many pairs come before them in their half of the warps. A
+  // thread of the last warps takes two experts, whose sums fit in a word, and one half.
   template <class Thread, class S>
   TY_DEVICE void prefix_counts(Thread& gpu, S& shared) const {
-    const int word = gpu.thread() - (kThreads - kBins / 2);
-    if (word < 0) return;
-    uint32_t before = shared.start(word);
-    constexpr int kAtOnce =
-        kWarps<Thread> < 16 ? kWarps<Thread> : 16;  // loads first: a store would hold them up
+    constexpr int kWords = kBins / 2;
+    constexpr int kHalf = kWarps<Thread> / 2;
+    constexpr int kAtOnce = port::min_of(kHalf, 8);  // loads first: a store would hold them up
+    const int own = gpu.thread() - (kThreads - kBins);
+    if (own < 0) return;
+    const int word = own % kWords;
+    const int begin = own < kWords ? 0 : kHalf;
+    uint32_t before = 0;
 #pragma unroll 1
-    for (int first = 0; first < kWarps<Thread>; first += kAtOnce) {
+    for (int first = begin; first < begin + kHalf; first += kAtOnce) {
       uint32_t count[kAtOnce];
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) count[i] = shared.ranks.word(first + i, word);
@@ -245,18 +254,25 @@ struct Tile {
         before += count[i];
       }
     }
+    if (begin == 0) shared.start(kWords + word) = shared.start(word) + before;
+  }
+  template <class S>
+  static TY_DEVICE int32_t start_of(S& shared, int half, int32_t expert) {
+    const uint32_t both = shared.start(half * (kBins / 2) + expert / 2);
+    return static_cast<int32_t>((both >> expert % 2 * 16) & 0xffff);
   }
 
   template <class Thread>
-  TY_DEVICE void gather(Thread& gpu, uint64_t tag, Words<Thread>& words, int32_t& before, Run& run) const {
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, Words<Thread>& words, int32_t& before,
+                        int32_t& total) const {
     constexpr int kMore = kRows - kInFlight<Thread>;
     const int own = gpu.template cluster<kCluster>();
     const auto wait = [&](int first, auto& some) {
-      exchange.template gather<true, true>(gpu, tag, first, own, run.expert, some, before, run.pairs);
+      exchange.template gather<true, true>(gpu, tag, first, own, gpu.thread(), some, before, total);
     };
     if constexpr (kMore > 0 && kMore <= kInFlight<Thread>) {
       typename Exchange<kBins>::template Words<kMore> more;
-      exchange.template request<true>(gpu, kInFlight<Thread>, run.expert, more);
+      exchange.template request<true>(gpu, kInFlight<Thread>, gpu.thread(), more);
       wait(0, words);
       wait(kInFlight<Thread>, more);
     } else {
@@ -264,7 +280,7 @@ struct Tile {
       wait(0, words);
 #pragma unroll 1
       for (int first = kInFlight<Thread>; first < kRows; first += kInFlight<Thread>) {
-        exchange.template request<true>(gpu, first, run.expert, words);
+        exchange.template request<true>(gpu, first, gpu.thread(), words);
         wait(first, words);
       }
     }
@@ -278,7 +294,8 @@ struct Tile {
       if (expert[k] < 0) continue;
       const int32_t e = expert[k] & 0xffff;
       const int32_t index = offset(gpu) + k * Thread::warp_size;
-      shared.sorted(shared.ranks.count_of(gpu.warp(), e) + (expert[k] >> 16)) =
+      const int32_t start = start_of(shared, gpu.warp() / (kWarps<Thread> / 2), e);
+      shared.sorted(start + shared.ranks.count_of(gpu.warp(), e) + (expert[k] >> 16)) =
           static_cast<uint32_t>(e << 16 | index);
     }
   }
@@ -291,12 +308,12 @@ struct Tile {
       const int32_t blocks = shared.blocks(w);
       if (w < gpu.warp()) run.first_block += blocks;
     }
-    const uint32_t starts = shared.start(run.expert / 2);
-    const auto start = static_cast<int32_t>((starts >> run.expert % 2 * 16) & 0xffff);
     shared.run(4 * run.expert) = run.pairs;
     shared.run(4 * run.expert + 1) = run.first_block;
     shared.run(4 * run.expert + 2) = run.blocks;
-    shared.run(4 * run.expert + 3) = run.first_block * out.block.divisor() + before - start;
+    shared.run(4 * run.expert + 3) =
+        run.first_block * out.block.divisor() + before - start_of(shared, 0, run.expert);
+    if (run.blocks > kLong) gpu.or_bits(shared.long_runs(0), 1u);
   }
   template <class S>
   static TY_DEVICE Run run_of(S& shared, int32_t expert) {
@@ -313,9 +330,18 @@ struct Tile {
       if (at >= pairs) break;
       const uint32_t item = shared.sorted(at);
       const auto expert = static_cast<int32_t>(item >> 16);
-      const int32_t slot = at + shared.run(4 * expert + 3);
-      out.write_pair(slot, first + static_cast<int32_t>(item & 0xffff));
-      out.begin_block(slot, expert, [&](int32_t e) { return run_of(shared, e); });
+      out.write_pair(at + shared.run(4 * expert + 3), first + static_cast<int32_t>(item & 0xffff));
+    }
+  }
+
+  // The blocks of runs that are too long for a warp, by all threads of the grid.
+  template <class Thread, class S>
+  TY_DEVICE void write_long_runs(Thread& gpu, S& shared) const {
+#pragma unroll 1
+    for (int32_t e = 0; e < out.experts; ++e) {
+      const Run run = run_of(shared, e);
+      if (run.blocks <= kLong) continue;
+      out.write_blocks(run, gpu.block() * kThreads + gpu.thread(), gpu.blocks() * kThreads);
     }
   }
 
@@ -325,8 +351,11 @@ struct Tile {
 #pragma unroll 1
     for (int32_t e = gpu.block() + gpu.blocks() * (kWarps<Thread> - 1 - gpu.warp()); e < out.experts;
          e += gpu.blocks() * kWarps<Thread>) {
-      out.write_pads(gpu, run_of(shared, e));
+      const Run run = run_of(shared, e);
+      out.write_pads(gpu, run);
+      if (run.blocks <= kLong) out.write_blocks(run, gpu.lane(), Thread::warp_size);
     }
+    if (shared.long_runs(0) != 0) write_long_runs(gpu, shared);
     const Run last = run_of(shared, kBins - 1);
     const int32_t used = last.first_block + last.blocks;
     out.template write_tail<kThreads>(gpu, used, used);
@@ -338,7 +367,7 @@ struct Tile {
       for (int w = 0; w < kHolders<Thread>; ++w) valid += shared.valid(w);
       out.write_dropped(valid);
     }
-    exchange.advance(gpu, tag);
+    if constexpr (kRows > 1) exchange.advance(gpu, tag);
   }
 };
 
