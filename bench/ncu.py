@@ -65,8 +65,8 @@ def parse(report):
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
     if start is None:
         return []
-    _units, *rows = csv.DictReader(io.StringIO("\n".join(lines[start:])))
-    return [row for row in rows if number(row["ID"]) is not None]
+    rows = csv.DictReader(io.StringIO("\n".join(lines[start:])))
+    return [row for row in rows if number(row["ID"]) is not None]  # the first has units
 
 
 def stalls(row):
