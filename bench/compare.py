@@ -192,7 +192,8 @@ def numbers(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, metavar="FILE", help="libtokenyard.so with CUDA")
-    parser.add_argument("--tokens", type=numbers, default=numbers("1,16,64,256,1024,4096,8192,16384,32768,65536"))
+    sizes = [1, 16, 64, 256, 1024, 4096, 8192, 16384, 32768, 65536]
+    parser.add_argument("--tokens", type=numbers, default=sizes, metavar="N,...")
     parser.add_argument("--top-k", type=int, default=8)
     parser.add_argument("--experts", type=int, default=256)
     parser.add_argument("--block", type=int, default=128)

@@ -32,8 +32,10 @@ def merge(parts):
     for row in rows:
         key = (resultfile.case(row), row["impl"], row["path"])
         if key in seen:
-            sys.exit(f"{row['impl']} has two rows for {row['tokens']} tokens, {row['top_k']} of {row['experts']}, "
-                     f"blocks of {row['block']}, {row['distribution']} ids: leave one of the parts out")
+            sys.exit(
+                f"{row['impl']} has two rows for {row['tokens']} tokens, {row['top_k']} of {row['experts']}, "
+                f"blocks of {row['block']}, {row['distribution']} ids: leave one of the parts out"
+            )
         seen.add(key)
     return merged, rows
 

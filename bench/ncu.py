@@ -110,7 +110,8 @@ def profile(program, path, tokens):
         command += ["--replay-mode", "application", "--cache-control", "all", "--clock-control", "none"]
         command += ["--section", "WarpStateStats", "--metrics", ",".join(metrics), "--kernel-name", "run"]
         command += ["--log-file", report.name]
-        command += [program, "verify", "--device", "cuda", "--path", path, "--tokens", str(tokens), "--count", "1"]
+        command += [program, "verify", "--device", "cuda", "--path", path]
+        command += ["--tokens", str(tokens), "--count", "1"]
         for field, value in SHAPE.items():
             command += [f"--{field.replace('_', '-')}", str(value)]
         print("+", " ".join(command), flush=True)
@@ -118,7 +119,8 @@ def profile(program, path, tokens):
         text = report.read()
         rows = parse(text)
         if done.returncode != 0 or not rows:
-            print(f"{path}, {tokens} tokens: not profiled: {done.stdout}{done.stderr}{text}"[:2000], file=sys.stderr)
+            said = f"{done.stdout}{done.stderr}{text}"[:2000]
+            print(f"{path}, {tokens} tokens: not profiled: {said}", file=sys.stderr)
         return rows
 
 
@@ -142,7 +144,8 @@ def main():
     for path, tokens in list(cases(args.cases)):
         rows = profile(args.program, path, tokens)
         all_rows += rows
-        results.append({"op": "align", "path": path, "tokens": tokens, **SHAPE, "kernels": [kernel(row) for row in rows]})
+        kernels = [kernel(row) for row in rows]
+        results.append({"op": "align", "path": path, "tokens": tokens, **SHAPE, "kernels": kernels})
     context = {
         "device": f"cuda: {machine.ask_card('name')}",
         "driver": machine.ask_card("driver_version"),

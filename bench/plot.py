@@ -106,7 +106,8 @@ def main():
     if not lines:
         parser.error(f"no row has {wanted}: choose others")
     context = recorded[0][0]
-    title = f"align: top {args.top_k} of {args.experts} experts, blocks of {args.block}, {args.distribution} ids"
+    title = f"align: top {args.top_k} of {args.experts} experts, blocks of {args.block}"
+    title += f", {args.distribution} ids"
     if args.cold:
         title += ", cold caches"
     subtitle = f"{context['device']}; {context['timer']}; {context['date'][:10]}; commit {context['commit']}"

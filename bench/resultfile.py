@@ -13,7 +13,9 @@ def read(path):
             recorded = json.load(file)
         return recorded["context"], recorded["results"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"{path}: is no result file, expected context and results of tokenyard bench --json: {error!r}")
+        sys.exit(
+            f"{path}: is no result file, expected context and results of tokenyard bench --json: {error!r}"
+        )
 
 
 def write(path, context, rows):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws how near align comes to what the card allows: roofline.py RESULTS PROFILE, files of the benchmark and of
-ncu.py. Writes a picture beside the profile, as SVG and PNG.
+"""Draws how near align comes to what the card allows: roofline.py RESULTS PROFILE, files of the benchmark and
+of ncu.py. Writes a picture beside the profile, as SVG and PNG.
 
 Left, a roofline for work that is not arithmetic: what a call must move (ids in, outputs out) against the rate
 at which it moves it. The slanted roof is the time that even an empty kernel takes, the flat ones are the
@@ -16,6 +16,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
+import ncu  # noqa: E402
 import plot  # noqa: E402
 import resultfile  # noqa: E402
 from baselines.numpy_align import capacity  # noqa: E402
@@ -128,7 +129,7 @@ def main():
         sys.exit(__doc__)
     _, rows = resultfile.read(sys.argv[1])
     context, results = resultfile.read(sys.argv[2])
-    wanted = {"top_k": 8, "experts": 256, "block": 128, "distribution": "uniform", "dtype": "int32", "cold": False}
+    wanted = {**ncu.SHAPE, "distribution": "uniform", "dtype": "int32", "cold": False}
     lines = plot.series([rows], lambda row: all(row[field] == value for field, value in wanted.items()))
     if not any(row["floor_us"] is not None for points in lines.values() for row in points.values()):
         sys.exit(f"{sys.argv[1]}: no row of a GPU has {wanted}, expected the main table of the benchmark")
