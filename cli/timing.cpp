@@ -2,20 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "failure.hpp"
+#include "handle.hpp"
 
 namespace tokenyard::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kWarmUps = 10;
-
 // By the clock: at least this many calls, and at least this long.
+constexpr int kWarmUps = 10;
 constexpr int kFewestClockedCalls = 50;
 constexpr double kShortestClockedUs = 200'000;
 
@@ -25,68 +23,6 @@ constexpr int kQueues = 10;
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-Quantiles quantiles(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const auto at = [&](double share) {
-    return samples[static_cast<size_t>(std::lround(share * static_cast<double>(samples.size() - 1)))];
-  };
-  return {at(0.2), at(0.5), at(0.8)};
-}
-
-// A runtime's handle, given back at the end of its life; an error there has nobody to tell.
-std::shared_ptr<void> owned(Runtime& runtime, void* handle, Status (Runtime::*release)(void*)) {
-  return {handle, [&runtime, release](void* old) { static_cast<void>((runtime.*release)(old)); }};
-}
-
-std::shared_ptr<void> create_event(Runtime& runtime) {
-  Event event = nullptr;
-  require(runtime.create_event(&event));
-  return owned(runtime, event, &Runtime::destroy_event);
-}
-
-std::shared_ptr<void> graph_of_calls(Runtime& runtime, Stream stream,
-                                     const std::function<Status(size_t)>& call) {
-  Graph graph = nullptr;
-  const auto all_calls = [&]() -> Status {
-    for (size_t i = 0; i < kCallsInGraph; ++i) TY_RETURN_IF_ERROR(call(i));
-    return {};
-  };
-  require(all_calls());  // what a driver loads at the first call must not be loaded under capture
-  require(runtime.capture(stream, all_calls, &graph));
-  return owned(runtime, graph, &Runtime::destroy_graph);
-}
-
-void warm_up(Runtime& runtime, Stream stream, Graph graph) {
-  for (int i = 0; i < kWarmUps; ++i) require(runtime.replay(graph, stream));
-  require(runtime.synchronize(stream));
-}
-
-// See Runtime::launch_linked(). Before a graph is made: it keeps the state that it was made in.
-void settle_launches(Runtime& runtime, Stream stream) {
-  const auto linked = [&](size_t) { return runtime.launch_linked(stream); };
-  warm_up(runtime, stream, graph_of_calls(runtime, stream, linked).get());
-}
-
-// µs a call of `call(i)`, i = 0 to kCallsInGraph - 1, over many replays of a graph of them.
-Quantiles time_graph(Runtime& runtime, Stream stream, const std::function<Status(size_t)>& call) {
-  settle_launches(runtime, stream);
-  const auto graph = graph_of_calls(runtime, stream, call);
-  const std::shared_ptr<void> begin = create_event(runtime);
-  const std::shared_ptr<void> end = create_event(runtime);
-  warm_up(runtime, stream, graph.get());
-
-  std::vector<double> samples;
-  for (int i = 0; i < kReplays; ++i) {
-    double us = 0;
-    require(runtime.record(begin.get(), stream));
-    require(runtime.replay(graph.get(), stream));
-    require(runtime.record(end.get(), stream));
-    require(runtime.elapsed_us(begin.get(), end.get(), us));
-    samples.push_back(us / kCallsInGraph);
-  }
-  return quantiles(samples);
 }
 
 // With or without the optional outputs, as the run had them.
@@ -118,69 +54,62 @@ AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> 
   Stream stream = nullptr;
   require(runtime.create_stream(&stream));
   stream_ = owned(runtime, stream, &Runtime::destroy_stream);
-
-  size_t bytes = 0;
-  require(ty_align_workspace_size(device.id, &runs_[0].args(), &bytes));
-  if (bytes == 0) return;
-  void* memory = nullptr;
-  require(runtime.allocate(bytes, &memory));
-  workspace_memory_ = owned(runtime, memory, &Runtime::free);
-  ty_workspace* workspace = nullptr;
-  require(ty_workspace_create(device.id, memory, bytes, stream, &workspace));
-  workspace_ = {workspace, ty_workspace_destroy};
 }
 
 AlignTimer::~AlignTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
 
-Status AlignTimer::call(size_t input) {
-  ty_align_args args = runs_[0].args();
-  args.topk_ids = runs_[input % runs_.size()].args().topk_ids;
-  const ty_status code = ty_align(device_.id, &args, workspace_.get(), stream_.get());
-  return code == TY_OK ? Status() : Status(code, ty_last_error());
+Status AlignTimer::call(const Implementation& implementation, size_t input) {
+  ty_align_args with_input = args();
+  with_input.topk_ids = runs_[input % runs_.size()].args().topk_ids;
+  return implementation.call(with_input);
 }
 
-std::string AlignTimer::difference() {
+std::string AlignTimer::difference(const Implementation& implementation) {
+  for (size_t i = expected_.size(); i < inputs_.size(); ++i)
+    expected_.push_back(harness::expected(inputs_[i]));
   for (size_t i = 0; i < inputs_.size(); ++i) {
     harness::AlignOutputs outputs;
     require(runs_[0].poison());
-    require(call(i));
+    require(call(implementation, i));
     require(device_.runtime().synchronize(stream_.get()));
     require(runs_[0].collect(outputs));
-    const std::string found =
-        harness::difference(as_requested(std::move(outputs), options_.optional_outputs),
-                            as_requested(harness::expected(inputs_[i]), options_.optional_outputs));
+    if (!implementation.stable) harness::sort_runs(outputs, expected_[i]);
+    const std::string found = harness::difference(as_requested(std::move(outputs), options_.optional_outputs),
+                                                  as_requested(expected_[i], options_.optional_outputs));
     if (!found.empty()) return found;
   }
   return "";
 }
 
-Timing AlignTimer::measure() { return device_.is_gpu() ? measure_by_graph() : measure_by_clock(); }
+Timing AlignTimer::measure(const Implementation& implementation, Caches caches) {
+  return device_.is_gpu() ? measure_by_graph(implementation, caches) : measure_by_clock(implementation);
+}
 
-Timing AlignTimer::measure_by_graph() {
+Timing AlignTimer::measure_by_graph(const Implementation& implementation, Caches caches) {
   Runtime& runtime = device_.runtime();
-  Stream stream = stream_.get();
+  const GraphTimer timer(runtime, stream_.get(), caches);
   Timing timing{};
-  timing.floor_us = time_graph(runtime, stream, [&](size_t) { return runtime.launch_empty(stream); }).p50;
-  timing.us = time_graph(runtime, stream, [&](size_t i) { return call(i); });
+  timing.floor_us = timer.time([&](size_t) { return runtime.launch_empty(stream_.get()); }).p50;
+  timing.us = timer.time([&](size_t i) { return call(implementation, i); });
 
   std::vector<double> host_us;
   for (int queue = 0; queue < kQueues; ++queue) {
     const Clock::time_point start = Clock::now();
-    for (int i = 0; i < kQueuedCalls; ++i) require(call(i));
+    for (int i = 0; i < kQueuedCalls; ++i) require(call(implementation, i));
     host_us.push_back(us_since(start) / kQueuedCalls);
-    require(runtime.synchronize(stream));
+    require(runtime.synchronize(stream_.get()));
   }
   timing.host_ns = 1000 * quantiles(host_us).p50;
   return timing;
 }
 
-Timing AlignTimer::measure_by_clock() {
-  for (int i = 0; i < kWarmUps; ++i) require(call(i));
+Timing AlignTimer::measure_by_clock(const Implementation& implementation) {
+  for (int i = 0; i < kWarmUps; ++i) require(call(implementation, i));
   std::vector<double> samples;
   const Clock::time_point start = Clock::now();
   while (samples.size() < kFewestClockedCalls || us_since(start) < kShortestClockedUs) {
     const Clock::time_point before = Clock::now();
-    require(call(samples.size()));
+    require(call(implementation, samples.size()));
     samples.push_back(us_since(before));
   }
   Timing timing{};
