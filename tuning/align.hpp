@@ -11,13 +11,17 @@ struct Block {
   int threads, items;  // pairs of a thread
 };
 
+// Threads of a tile's block that sort; the others hold an expert each.
+constexpr int sorters(int threads, int experts) { return threads > experts ? threads - experts : threads; }
+
 // A launch in which every block takes one tile of the pairs.
 struct Tiles {
   int blocks, cluster;
-  Block block;
+  Block block;  // pairs of a sorter
   int experts;  // that it sorts by at most: 256 or 512, no more than threads
 
-  constexpr int64_t pairs() const { return int64_t{blocks} * block.threads * block.items; }
+  constexpr int tile() const { return sorters(block.threads, experts) * block.items; }
+  constexpr int64_t pairs() const { return int64_t{blocks} * tile(); }
 };
 
 struct AlignKernels {
@@ -32,16 +36,16 @@ inline constexpr Block kNvidiaEverywhere[] = {{128, 1}, {512, 1}, {512, 4}, {512
 
 // Devices with clusters. Measured on an H200: bench/results/h200-align.json.
 inline constexpr Tiles kHopperTiles[] = {
-    {8, 8, {1024, 1}, 256},  {8, 8, {1024, 2}, 256},   {32, 4, {1024, 1}, 256},  {64, 8, {1024, 1}, 256},
-    {64, 8, {1024, 2}, 256}, {120, 8, {1024, 8}, 256}, {8, 8, {1024, 2}, 512},   {32, 4, {1024, 1}, 512},
-    {64, 8, {1024, 1}, 512}, {64, 8, {1024, 2}, 512},  {120, 8, {1024, 8}, 512},
+    {16, 1, {1024, 1}, 256}, {16, 1, {1024, 2}, 256},  {32, 4, {1024, 2}, 256},  {64, 8, {1024, 2}, 256},
+    {64, 8, {1024, 3}, 256}, {120, 8, {1024, 3}, 256}, {120, 8, {1024, 8}, 256}, {16, 1, {1024, 2}, 512},
+    {32, 4, {1024, 2}, 512}, {64, 8, {1024, 2}, 512},  {64, 8, {1024, 4}, 512},  {120, 8, {1024, 9}, 512},
 };
 inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 8192, kHopperTiles, {1024, 8}, 120, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
 inline constexpr Tiles kAmpereTiles[] = {
-    {16, 1, {1024, 1}, 256}, {32, 1, {1024, 2}, 256}, {64, 1, {1024, 8}, 256},
-    {16, 1, {1024, 1}, 512}, {32, 1, {1024, 2}, 512}, {64, 1, {1024, 8}, 512},
+    {16, 1, {1024, 2}, 256}, {32, 1, {1024, 3}, 256}, {64, 1, {1024, 8}, 256},
+    {16, 1, {1024, 2}, 512}, {32, 1, {1024, 4}, 512}, {64, 1, {1024, 9}, 512},
 };
 inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 8192, kAmpereTiles, {1024, 8}, 64, 1};
 
@@ -54,8 +58,8 @@ inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 12
 // moment.
 inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
 inline constexpr Tiles kSimtTiles[] = {
-    {4, 1, {256, 1}, 256}, {4, 4, {256, 2}, 256}, {12, 1, {256, 1}, 256},
-    {8, 4, {256, 4}, 256}, {4, 1, {512, 1}, 512}, {8, 8, {512, 2}, 512},
+    {4, 1, {256, 1}, 256}, {4, 4, {384, 4}, 256}, {10, 1, {384, 2}, 256},
+    {8, 4, {512, 3}, 256}, {4, 1, {512, 1}, 512}, {4, 4, {1024, 3}, 512},
 };
 inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 

@@ -38,7 +38,7 @@ struct TileSort {
   typename Thread::template array<int32_t, kWarps> partial;
 
   // Before every sort: early, while the ids are on their way.
-  TY_DEVICE void prepare(Thread& gpu) { ranks.clear(gpu); }
+  TY_DEVICE void prepare(Thread& gpu) { ranks.clear(gpu, gpu.warp()); }
 
   // Sorts the block's pairs. Item k < rows of a thread has index `offset + k * warp_size` in the tile;
   // expert -1 means no pair; `expert` is used up. Calls `meanwhile` about half way. Returns how many pairs
@@ -50,7 +50,7 @@ struct TileSort {
     for (int k = 0; k < kItems; ++k) {  // the rank goes above the expert: registers are scarce here
       if (k >= rows) break;
       const int bin = expert[k] >= 0 ? expert[k] & (kBins - 1) : Ranks::spare_bin(gpu);
-      const int32_t rank = ranks.rank_row(gpu, bin, k == 0, k + 1 < rows);
+      const int32_t rank = ranks.rank_row(gpu, gpu.warp(), bin, k == 0, k + 1 < rows);
       if (expert[k] >= 0) expert[k] |= rank << kRankShift;
     }
     if (kPasses == 1) meanwhile();
@@ -91,7 +91,7 @@ struct TileSort {
       const int32_t at = (gpu.warp() * rows + k) * Thread::warp_size + gpu.lane();
       item[k] = at < pairs ? static_cast<uint32_t>(pair(at)) : kNone;
       const int bin = item[k] != kNone ? static_cast<int>(item[k] >> kShift) : Ranks::spare_bin(gpu);
-      rank[k] = ranks.rank_row(gpu, bin, k == 0, k + 1 < rows);
+      rank[k] = ranks.rank_row(gpu, gpu.warp(), bin, k == 0, k + 1 < rows);
     }
     gpu.sync_block();
     prefix_counts(gpu);

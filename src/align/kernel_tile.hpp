@@ -12,9 +12,12 @@
 // One trip to memory for the ids, one for the counts, one for the stores; no grid barrier, no global
 // atomic. Blocks that wait for others must all be resident, so the launch is cooperative.
 //
-// Roles, where there are warps enough: the first hold an expert a lane and do the exchange; the last find
-// where experts begin in the tile; all of them rank and move pairs. More pairs than tiles can hold, or more
-// experts than bins: kernel_grid.hpp.
+// Two roles: the first warps hold an expert a lane and do the exchange, the others sort; all copy out.
+// Ranking keeps the shared memory busy, and the exchange would wait behind it in the same warps. Where a
+// block has no more threads than bins, its warps have both roles.
+//
+// How many rows the table has is known to the compiler: kRows clusters of kCluster blocks. More pairs than
+// tiles can hold, or more experts than bins: kernel_grid.hpp.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +28,7 @@
 #include "align/kernel_rank.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
+#include "tuning/align.hpp"
 
 namespace tokenyard::align {
 
@@ -33,24 +37,25 @@ struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kRows > 1;
-  static constexpr int kTile = kThreads * kItems;
+  static constexpr int kSorters = tuning::sorters(kThreads, kBins);  // threads
+  static constexpr int kTile = kSorters * kItems;
   static_assert(kBins <= kThreads && kTile <= 1 << 16);
 
   template <class Thread>
   static constexpr int kWarps = kThreads / Thread::warp_size;
   template <class Thread>
-  static constexpr int kHolders = kBins / Thread::warp_size;  // warps that hold an expert a lane
+  static constexpr int kHolders = kBins / Thread::warp_size;  // warps that hold an expert a lane: the first
+  template <class Thread>
+  static constexpr int kSorterWarps = kSorters / Thread::warp_size;  // the last
 
   template <class Thread>
   struct Shared {
     typename Thread::template array<uint32_t, kBins> histogram;
     typename Thread::template array<uint32_t, kCluster == 1 ? 4 : kCluster * kBins> received;  // histograms
-    RankTables<Thread, kThreads, kBins> ranks;
-    // Of each expert in the tile: where its pairs begin, and where those of the second half of the warps do;
-    // two in a word.
-    typename Thread::template array<uint32_t, kBins> start;
-    typename Thread::template array<uint32_t, kTile> sorted;  // experts above pairs' indices in the tile
-    typename Thread::template array<int32_t, 1> length;       // of sorted
+    RankTables<Thread, kSorters, kBins> ranks;
+    typename Thread::template array<uint32_t, kBins / 2> start;  // of each expert in the tile, two in a word
+    typename Thread::template array<uint32_t, kTile> sorted;     // experts above pairs' indices in the tile
+    typename Thread::template array<int32_t, 1> length;          // of sorted
     typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;  // in each holder warp
     typename Thread::template array<int32_t, 4 * kBins> run;  // pairs, first block, blocks, cursor
     typename Thread::template array<uint32_t, 1> long_runs;   // whether there are any
@@ -69,10 +74,13 @@ struct Tile {
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
     const bool holder = gpu.warp() < kHolders<Thread>;
-    const int32_t first = gpu.block() * chunk;
+    const bool sorter = sorter_warp(gpu) >= 0;
 
     int32_t expert[kItems];
-    ids.template load<kItems>(first, offset(gpu), Thread::warp_size, length(gpu), rows(), expert);
+    if (sorter) {
+      ids.template load<kItems>(gpu.block() * chunk, offset(gpu), Thread::warp_size, length(gpu), rows(),
+                                expert);
+    }
     uint64_t epoch = 0;
     if (kRows > 1 && holder) epoch = exchange.epoch(gpu);
     if (gpu.thread() == 0) {
@@ -81,33 +89,29 @@ struct Tile {
     }
     gpu.template arrive_cluster<kCluster>();
     gpu.template zero<kBins, kThreads>(shared.histogram, 0, gpu.thread());
-    shared.ranks.clear(gpu);
+    if (sorter) shared.ranks.clear(gpu, sorter_warp(gpu));
     gpu.sync_block();
 
-    ids.resolve(rows(), expert);
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= rows()) break;
-      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
-    }
+    if (sorter) count(gpu, shared, expert);
     gpu.template wait_cluster<kCluster>();  // the neighbours' inboxes are open
     gpu.sync_block();
 
     const uint64_t tag = exchange.tag(epoch);
     Run run{gpu.thread(), 0, 0, 0};  // of a holder
     int32_t before = 0;              // its pairs in blocks before this one
-    if (holder) publish(gpu, shared, tag, before, run.pairs);
-    if (gpu.warp() == kWarps<Thread> - 1) find_starts(gpu, shared);
-    if (out.wants_inverse()) mark_dropped(gpu, expert);
-    rank(gpu, shared, expert);
-    Words<Thread> words;  // travel while this block sorts
-    if (kRows > 1 && holder) exchange.template request<true>(gpu, 0, run.expert, words);
+    Words<Thread> words;             // travel while this block sorts
+    if (holder) {
+      publish(gpu, shared, tag, before, run.pairs);
+      if constexpr (kRows > 1) exchange.template request<true>(gpu, 0, run.expert, words);
+      if (gpu.warp() == 0) find_starts(gpu, shared);
+    }
+    if (sorter) rank(gpu, shared, expert);
     gpu.sync_block();
 
     prefix_counts(gpu, shared);
     gpu.sync_block();
 
-    scatter(gpu, shared, expert);
+    if (sorter) scatter(gpu, shared, expert);
     if (holder) {
       if constexpr (kRows > 1) gather(gpu, tag, words, before, run.pairs);
       run.blocks = out.block.ceil(run.pairs);
@@ -137,15 +141,36 @@ struct Tile {
   template <class Thread>
   using Words = typename Exchange<kBins>::template Words<kInFlight<Thread>>;
 
-  // Pairs go to warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
-  TY_DEVICE int32_t rows() const { return kItems <= 2 ? kItems : (chunk + kThreads - 1) / kThreads; }
+  template <class Thread>
+  static TY_DEVICE int sorter_warp(Thread& gpu) {  // below 0: of another role
+    return gpu.warp() - (kWarps<Thread> - kSorterWarps<Thread>);
+  }
+  // Pairs go to sorters' warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
+  TY_DEVICE int32_t rows() const { return kItems <= 3 ? kItems : (chunk + kSorters - 1) / kSorters; }
   template <class Thread>
   TY_DEVICE int32_t offset(Thread& gpu) const {
-    return gpu.warp() * rows() * Thread::warp_size + gpu.lane();
+    return sorter_warp(gpu) * rows() * Thread::warp_size + gpu.lane();
   }
   template <class Thread>
   TY_DEVICE int32_t length(Thread& gpu) const {  // pairs of this block; not above 0 beyond the last
     return port::min_of(chunk, out.num_pairs - gpu.block() * chunk);
+  }
+
+  template <class Thread, class S>
+  TY_DEVICE void count(Thread& gpu, S& shared, int32_t (&expert)[kItems]) const {
+    ids.resolve(rows(), expert);
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= rows()) break;
+      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
+    }
+    if (!out.wants_inverse()) return;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= rows()) break;
+      const int32_t at = offset(gpu) + k * Thread::warp_size;
+      if (expert[k] < 0 && at < length(gpu)) out.write_dropped_pair(gpu.block() * chunk + at);
+    }
   }
 
   // Adds up the cluster's histograms: what its blocks before this one have, and all. Publishes a share of the
@@ -209,16 +234,6 @@ struct Tile {
     if (gpu.lane() == Thread::warp_size - 1) shared.length(0) = through;
   }
 
-  template <class Thread>
-  TY_DEVICE void mark_dropped(Thread& gpu, const int32_t (&expert)[kItems]) const {
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= rows()) break;
-      const int32_t at = offset(gpu) + k * Thread::warp_size;
-      if (expert[k] < 0 && at < length(gpu)) out.write_dropped_pair(gpu.block() * chunk + at);
-    }
-  }
-
   // A rank goes above its expert: registers are scarce.
   template <class Thread, class S>
   TY_DEVICE void rank(Thread& gpu, S& shared, int32_t (&expert)[kItems]) const {
@@ -226,25 +241,21 @@ struct Tile {
     for (int k = 0; k < kItems; ++k) {
       if (k >= rows()) break;
       const int bin = expert[k] >= 0 ? expert[k] : shared.ranks.spare_bin(gpu);
-      const int32_t rank = shared.ranks.rank_row(gpu, bin, k == 0, k + 1 < rows());
+      const int32_t rank = shared.ranks.rank_row(gpu, sorter_warp(gpu), bin, k == 0, k + 1 < rows());
       if (expert[k] >= 0) expert[k] |= rank << 16;
     }
   }
 
-  // Turns the counts of (warp, expert) into how many pairs come before them in their half of the warps. A
-  // thread of the last warps takes two experts, whose sums fit in a word, and one half.
+  // Turns the counts of (warp, expert) into how many pairs of the tile come before them. A thread of the last
+  // warps takes two experts, whose sums fit in a word.
   template <class Thread, class S>
   TY_DEVICE void prefix_counts(Thread& gpu, S& shared) const {
-    constexpr int kWords = kBins / 2;
-    constexpr int kHalf = kWarps<Thread> / 2;
-    constexpr int kAtOnce = port::min_of(kHalf, 8);  // loads first: a store would hold them up
-    const int own = gpu.thread() - (kThreads - kBins);
-    if (own < 0) return;
-    const int word = own % kWords;
-    const int begin = own < kWords ? 0 : kHalf;
-    uint32_t before = 0;
+    const int word = gpu.thread() - (kThreads - kBins / 2);
+    if (word < 0) return;
+    uint32_t before = shared.start(word);
+    constexpr int kAtOnce = port::min_of(kSorterWarps<Thread>, 8);  // loads first: a store would hold them up
 #pragma unroll 1
-    for (int first = begin; first < begin + kHalf; first += kAtOnce) {
+    for (int first = 0; first < kSorterWarps<Thread>; first += kAtOnce) {
       uint32_t count[kAtOnce];
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) count[i] = shared.ranks.word(first + i, word);
@@ -254,11 +265,10 @@ struct Tile {
         before += count[i];
       }
     }
-    if (begin == 0) shared.start(kWords + word) = shared.start(word) + before;
   }
   template <class S>
-  static TY_DEVICE int32_t start_of(S& shared, int half, int32_t expert) {
-    const uint32_t both = shared.start(half * (kBins / 2) + expert / 2);
+  static TY_DEVICE int32_t start_of(S& shared, int32_t expert) {
+    const uint32_t both = shared.start(expert / 2);
     return static_cast<int32_t>((both >> expert % 2 * 16) & 0xffff);
   }
 
@@ -294,8 +304,7 @@ struct Tile {
       if (expert[k] < 0) continue;
       const int32_t e = expert[k] & 0xffff;
       const int32_t index = offset(gpu) + k * Thread::warp_size;
-      const int32_t start = start_of(shared, gpu.warp() / (kWarps<Thread> / 2), e);
-      shared.sorted(start + shared.ranks.count_of(gpu.warp(), e) + (expert[k] >> 16)) =
+      shared.sorted(shared.ranks.count_of(sorter_warp(gpu), e) + (expert[k] >> 16)) =
           static_cast<uint32_t>(e << 16 | index);
     }
   }
@@ -312,7 +321,7 @@ struct Tile {
     shared.run(4 * run.expert + 1) = run.first_block;
     shared.run(4 * run.expert + 2) = run.blocks;
     shared.run(4 * run.expert + 3) =
-        run.first_block * out.block.divisor() + before - start_of(shared, 0, run.expert);
+        run.first_block * out.block.divisor() + before - start_of(shared, run.expert);
     if (run.blocks > kLong) gpu.or_bits(shared.long_runs(0), 1u);
   }
   template <class S>
@@ -325,7 +334,7 @@ struct Tile {
     const int32_t first = gpu.block() * chunk;
     const int32_t pairs = shared.length(0);
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    for (int k = 0; k < (kTile + kThreads - 1) / kThreads; ++k) {
       const int32_t at = gpu.thread() + k * kThreads;
       if (at >= pairs) break;
       const uint32_t item = shared.sorted(at);
@@ -338,10 +347,13 @@ struct Tile {
   template <class Thread, class S>
   TY_DEVICE void write_long_runs(Thread& gpu, S& shared) const {
 #pragma unroll 1
-    for (int32_t e = 0; e < out.experts; ++e) {
-      const Run run = run_of(shared, e);
-      if (run.blocks <= kLong) continue;
-      out.write_blocks(run, gpu.block() * kThreads + gpu.thread(), gpu.blocks() * kThreads);
+    for (int32_t first = 0; first < kBins; first += Thread::warp_size) {
+      auto some = gpu.ballot(shared.run(4 * (first + gpu.lane()) + 2) > kLong);
+#pragma unroll 1
+      for (; some != 0; some &= some - 1) {
+        out.write_blocks(run_of(shared, first + gpu.lowest(some)), gpu.block() * kThreads + gpu.thread(),
+                         gpu.blocks() * kThreads);
+      }
     }
   }
 

@@ -11,11 +11,10 @@ namespace {
 using tuning::AlignKernels;
 using tuning::Tiles;
 
-constexpr int32_t kEverywhereBlocks = 128;  // about a multiprocessor each; half as many for few pairs
-constexpr int32_t kFewPairs = 512;
-constexpr int32_t kChunkStep = 128;    // chunks begin on cache lines
-constexpr int64_t kSplitChunk = 2048;  // pairs that are worth a block on the split path
-constexpr int64_t kSplitBlocks = 256;  // enough that a row's count never overflows
+constexpr int32_t kEverywhereBlocks = 128;  // about a multiprocessor each
+constexpr int32_t kChunkStep = 128;         // chunks begin on cache lines
+constexpr int64_t kSplitChunk = 2048;       // pairs that are worth a block on the split path
+constexpr int64_t kSplitBlocks = 256;       // enough that a row's count never overflows
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -42,8 +41,7 @@ Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
     plan.blocks = static_cast<int32_t>(divide_up(std::max<int64_t>(problem.num_pairs(), 1), warps));
   } else {
     const int32_t experts = problem.num_local_experts;
-    const int32_t blocks = problem.num_pairs() <= kFewPairs ? kEverywhereBlocks / 2 : kEverywhereBlocks;
-    plan.owned = experts <= 2 * blocks ? 2 : experts <= 4 * kEverywhereBlocks ? 4 : 32;
+    plan.owned = experts <= 2 * kEverywhereBlocks ? 2 : experts <= 4 * kEverywhereBlocks ? 4 : 32;
     plan.blocks = static_cast<int32_t>(divide_up(experts, plan.owned));
   }
   return plan;
@@ -51,8 +49,7 @@ Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
 
 // Chunks begin on cache lines where that leaves them in a tile.
 Plan tiles_plan(const Tiles& tiles, int32_t number, const Problem& problem) {
-  const int64_t chunk = std::min<int64_t>(chunk_for(problem.num_pairs(), tiles.blocks),
-                                          int64_t{tiles.block.threads} * tiles.block.items);
+  const int64_t chunk = std::min<int64_t>(chunk_for(problem.num_pairs(), tiles.blocks), tiles.tile());
   return {.path = TY_ALIGN_GRID,
           .blocks = tiles.blocks,
           .cluster = tiles.cluster,
