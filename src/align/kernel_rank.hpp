@@ -19,14 +19,13 @@ template <class Thread, int kThreads, int kBins>
 struct RankTables {
   static constexpr int kWarps = kThreads / Thread::warp_size;
   static constexpr int kRow = kBins + Thread::warp_size;
-  static constexpr int kCountRow = kRow / 2;  // two counts in a word, the even bin's in the lower half
 
   typename Thread::template array<typename Thread::lane_mask, kWarps * kRow> mask;
-  typename Thread::template array<uint32_t, kWarps * kCountRow> counts;
+  typename Thread::template array<uint16_t, kWarps * kRow> counts;
 
   TY_DEVICE void clear(Thread& gpu, int warp) {
     gpu.template zero<kRow, Thread::warp_size>(mask, warp * kRow, gpu.lane());
-    gpu.template zero<kCountRow, Thread::warp_size>(counts, warp * kCountRow, gpu.lane());
+    gpu.template zero<kRow, Thread::warp_size>(counts, warp * kRow, gpu.lane());
     gpu.sync_warp();
   }
 
@@ -38,27 +37,37 @@ struct RankTables {
   TY_DEVICE int32_t rank_row(Thread& gpu, int warp, int bin, bool first, bool more) {
     const int cell = warp * kRow + bin;
     gpu.or_bits(mask(cell), typename Thread::lane_mask{1} << gpu.lane());
-    const int32_t carried = first ? 0 : count_of(warp, bin);
+    const int32_t carried = first ? 0 : static_cast<int32_t>(counts(cell));
     gpu.sync_warp();
     const typename Thread::lane_mask row = mask(cell);
     const int before = gpu.popcount(row & gpu.lanes_below());
     gpu.sync_warp();
     if (before == 0) {  // first of its bin: carry to the next row
       if (more) mask(cell) = 0;
-      gpu.add(counts(warp * kCountRow + (bin >> 1)), static_cast<uint32_t>(gpu.popcount(row))
-                                                         << (bin & 1) * 16);
+      counts(cell) = static_cast<uint16_t>(carried + gpu.popcount(row));
     }
     if (more) gpu.sync_warp();
     return carried + before;
   }
 
-  TY_DEVICE int32_t count_of(int warp, int bin) {
-    const uint32_t both = word(warp, bin >> 1);
-    return static_cast<int32_t>((both >> (bin & 1) * 16) & 0xffff);
+  // Turns a bin's counts of all warps into how many pairs come before them, beginning with `before`.
+  TY_DEVICE void prefix(int bin, int32_t before) {
+    constexpr int kAtOnce = kWarps < 8 ? kWarps : 8;  // loads first: a store would hold them up
+    static_assert(kWarps % kAtOnce == 0);
+#pragma unroll 1
+    for (int first = 0; first < kWarps; first += kAtOnce) {
+      int32_t some[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) some[i] = count(first + i, bin);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        count(first + i, bin) = static_cast<uint16_t>(before);
+        before += some[i];
+      }
+    }
   }
-  TY_DEVICE decltype(auto) word(int warp, int pair_of_bins) {
-    return counts(warp * kCountRow + pair_of_bins);
-  }
+
+  TY_DEVICE decltype(auto) count(int warp, int bin) { return counts(warp * kRow + bin); }
 };
 
 }  // namespace tokenyard::align

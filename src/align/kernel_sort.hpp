@@ -21,7 +21,7 @@ struct TileSort {
   static constexpr int kBins = 1 << kDigitBits;
   static constexpr int kIndexBits = 13;
   static_assert(kTile <= 1 << kIndexBits);
-  static_assert(kBins / 2 <= kThreads);
+  static_assert(kBins <= kThreads);
   using Ranks = RankTables<Thread, kThreads, kBins>;
 
   // A sorted pair: its expert above its index in the tile.
@@ -62,7 +62,7 @@ struct TileSort {
       if (k >= rows) break;
       if (expert[k] >= 0) {
         const int32_t e = expert[k] & ((1 << kRankShift) - 1);
-        pair(ranks.count_of(gpu.warp(), e & (kBins - 1)) + (expert[k] >> kRankShift)) =
+        pair(ranks.count(gpu.warp(), e & (kBins - 1)) + (expert[k] >> kRankShift)) =
             pack(e, offset + k * Thread::warp_size);
       }
     }
@@ -100,40 +100,23 @@ struct TileSort {
     for (int k = 0; k < kItems; ++k) {
       if (k >= rows) break;
       if (item[k] != kNone) {
-        pair(ranks.count_of(gpu.warp(), static_cast<int>(item[k] >> kShift)) + rank[k]) = item[k];
+        pair(ranks.count(gpu.warp(), static_cast<int>(item[k] >> kShift)) + rank[k]) = item[k];
       }
     }
     gpu.sync_block();
   }
 
-  // Turns the counts of (bin, warp) into how many pairs come before them, and returns how many there are.
-  // A thread takes the two bins of a word; sums of a tile fit in 16 bits, so both are added at once.
+  // Turns the counts of (warp, bin) into how many pairs come before them, and returns how many there are. A
+  // thread takes a bin.
   TY_DEVICE int32_t prefix_counts(Thread& gpu) {
-    constexpr int kWords = kBins / 2;
-    const int word = gpu.thread();
-    uint32_t sum = 0;
-    if (word < kWords) {
+    const int bin = gpu.thread();
+    int32_t sum = 0;
+    if (bin < kBins) {
 #pragma unroll 8
-      for (int w = 0; w < kWarps; ++w) sum += ranks.word(w, word);
+      for (int w = 0; w < kWarps; ++w) sum += ranks.count(w, bin);
     }
-    const int32_t even = static_cast<int32_t>(sum & 0xffff);
-    const port::ScanResult scan =
-        port::block_exclusive_sum<kThreads, kWords>(gpu, even + static_cast<int32_t>(sum >> 16), partial);
-    uint32_t before = static_cast<uint32_t>(scan.before) | static_cast<uint32_t>(scan.before + even) << 16;
-    if (word < kWords) {
-      constexpr int kAtOnce = kWarps < 16 ? kWarps : 16;  // loads first: a store would hold them up
-#pragma unroll 1
-      for (int first = 0; first < kWarps; first += kAtOnce) {
-        uint32_t count[kAtOnce];
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) count[i] = ranks.word(first + i, word);
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          ranks.word(first + i, word) = before;
-          before += count[i];
-        }
-      }
-    }
+    const port::ScanResult scan = port::block_exclusive_sum<kThreads, kBins>(gpu, sum, partial);
+    if (bin < kBins) ranks.prefix(bin, scan.before);
     return scan.total;
   }
 

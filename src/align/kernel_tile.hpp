@@ -53,12 +53,15 @@ struct Tile {
     typename Thread::template array<uint32_t, kBins> histogram;
     typename Thread::template array<uint32_t, kCluster == 1 ? 4 : kCluster * kBins> received;  // histograms
     RankTables<Thread, kSorters, kBins> ranks;
-    typename Thread::template array<uint32_t, kBins / 2> start;  // of each expert in the tile, two in a word
-    typename Thread::template array<uint32_t, kTile> sorted;     // experts above pairs' indices in the tile
-    typename Thread::template array<int32_t, 1> length;          // of sorted
+    typename Thread::template array<int32_t, kBins> start;    // of each expert in the sorted tile
+    typename Thread::template array<uint32_t, kTile> sorted;  // experts above pairs' indices in the tile
+    typename Thread::template array<int32_t, 1> length;       // of sorted
     typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;  // in each holder warp
-    typename Thread::template array<int32_t, 4 * kBins> run;  // pairs, first block, blocks, cursor
-    typename Thread::template array<uint32_t, 1> long_runs;   // whether there are any
+    // What makes a pair's place in the sorted tile its slot, and each expert's run: pairs, first block,
+    // blocks.
+    typename Thread::template array<int32_t, kBins> cursor;
+    typename Thread::template array<int32_t, 4 * kBins> run;
+    typename Thread::template array<uint32_t, 1> long_runs;  // whether there are any
     typename Thread::inbox inbox;
   };
 
@@ -99,33 +102,25 @@ struct Tile {
     const uint64_t tag = exchange.tag(epoch);
     Run run{gpu.thread(), 0, 0, 0};  // of a holder
     int32_t before = 0;              // its pairs in blocks before this one
-    Words<Thread> words;             // travel while this block sorts
+    Words<Thread> words;
     if (holder) {
       publish(gpu, shared, tag, before, run.pairs);
       if constexpr (kRows > 1) exchange.template request<true>(gpu, 0, run.expert, words);
       if (gpu.warp() == 0) find_starts(gpu, shared);
     }
     if (sorter) rank(gpu, shared, expert);
-    gpu.sync_block();
-
-    prefix_counts(gpu, shared);
-    gpu.sync_block();
-
-    if (sorter) scatter(gpu, shared, expert);
     if (holder) {
       if constexpr (kRows > 1) gather(gpu, tag, words, before, run.pairs);
-      run.blocks = out.block.ceil(run.pairs);
-      const int32_t through = port::warp_inclusive_sum(gpu, run.blocks);
-      run.first_block = through - run.blocks;
-      if (gpu.lane() == Thread::warp_size - 1) shared.blocks(gpu.warp()) = through;
-      if (out.wants_dropped()) {
-        const int32_t valid = gpu.reduce_add(run.pairs);
-        if (gpu.lane() == 0) shared.valid(gpu.warp()) = valid;
-      }
+      count_blocks(gpu, shared, run);
     }
     gpu.sync_block();
 
+    const int bin = gpu.thread() - (kThreads - kBins);  // of the last threads
+    if (bin >= 0) shared.ranks.prefix(bin, shared.start(bin));
     if (holder) publish_run(gpu, shared, run, before);
+    gpu.sync_block();
+
+    if (sorter) scatter(gpu, shared, expert);
     gpu.sync_block();
 
     copy_out(gpu, shared);
@@ -137,7 +132,7 @@ struct Tile {
 
   // Rows that are read at once; fewer where waves are wide: AMD's compiler keeps the addresses, too.
   template <class Thread>
-  static constexpr int kInFlight = port::min_of(kRows, Thread::warp_size == 32 ? 8 : 2);
+  static constexpr int kInFlight = port::min_of(kRows, Thread::warp_size == 32 ? 16 : 2);
   template <class Thread>
   using Words = typename Exchange<kBins>::template Words<kInFlight<Thread>>;
 
@@ -224,12 +219,11 @@ struct Tile {
       sum += count[i];
     }
     const int32_t through = port::warp_inclusive_sum(gpu, sum);
-    uint32_t before = static_cast<uint32_t>(through - sum);
+    int32_t before = through - sum;
 #pragma unroll
-    for (int i = 0; i < kEach; i += 2) {
-      const uint32_t odd = before + static_cast<uint32_t>(count[i]);
-      shared.start((gpu.lane() * kEach + i) / 2) = before | odd << 16;
-      before = odd + static_cast<uint32_t>(count[i + 1]);
+    for (int i = 0; i < kEach; ++i) {
+      shared.start(gpu.lane() * kEach + i) = before;
+      before += count[i];
     }
     if (gpu.lane() == Thread::warp_size - 1) shared.length(0) = through;
   }
@@ -244,32 +238,6 @@ struct Tile {
       const int32_t rank = shared.ranks.rank_row(gpu, sorter_warp(gpu), bin, k == 0, k + 1 < rows());
       if (expert[k] >= 0) expert[k] |= rank << 16;
     }
-  }
-
-  // Turns the counts of (warp, expert) into how many pairs of the tile come before them. A thread of the last
-  // warps takes two experts, whose sums fit in a word.
-  template <class Thread, class S>
-  TY_DEVICE void prefix_counts(Thread& gpu, S& shared) const {
-    const int word = gpu.thread() - (kThreads - kBins / 2);
-    if (word < 0) return;
-    uint32_t before = shared.start(word);
-    constexpr int kAtOnce = port::min_of(kSorterWarps<Thread>, 8);  // loads first: a store would hold them up
-#pragma unroll 1
-    for (int first = 0; first < kSorterWarps<Thread>; first += kAtOnce) {
-      uint32_t count[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) count[i] = shared.ranks.word(first + i, word);
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        shared.ranks.word(first + i, word) = before;
-        before += count[i];
-      }
-    }
-  }
-  template <class S>
-  static TY_DEVICE int32_t start_of(S& shared, int32_t expert) {
-    const uint32_t both = shared.start(expert / 2);
-    return static_cast<int32_t>((both >> expert % 2 * 16) & 0xffff);
   }
 
   template <class Thread>
@@ -304,8 +272,21 @@ struct Tile {
       if (expert[k] < 0) continue;
       const int32_t e = expert[k] & 0xffff;
       const int32_t index = offset(gpu) + k * Thread::warp_size;
-      shared.sorted(shared.ranks.count_of(sorter_warp(gpu), e) + (expert[k] >> 16)) =
+      shared.sorted(shared.ranks.count(sorter_warp(gpu), e) + (expert[k] >> 16)) =
           static_cast<uint32_t>(e << 16 | index);
+    }
+  }
+
+  // Of a holder's run, but for the blocks that other warps hold before it.
+  template <class Thread, class S>
+  TY_DEVICE void count_blocks(Thread& gpu, S& shared, Run& run) const {
+    run.blocks = out.block.ceil(run.pairs);
+    const int32_t through = port::warp_inclusive_sum(gpu, run.blocks);
+    run.first_block = through - run.blocks;
+    if (gpu.lane() == Thread::warp_size - 1) shared.blocks(gpu.warp()) = through;
+    if (out.wants_dropped()) {
+      const int32_t valid = gpu.reduce_add(run.pairs);
+      if (gpu.lane() == 0) shared.valid(gpu.warp()) = valid;
     }
   }
 
@@ -320,8 +301,7 @@ struct Tile {
     shared.run(4 * run.expert) = run.pairs;
     shared.run(4 * run.expert + 1) = run.first_block;
     shared.run(4 * run.expert + 2) = run.blocks;
-    shared.run(4 * run.expert + 3) =
-        run.first_block * out.block.divisor() + before - start_of(shared, run.expert);
+    shared.cursor(run.expert) = run.first_block * out.block.divisor() + before - shared.start(run.expert);
     if (run.blocks > kLong) gpu.or_bits(shared.long_runs(0), 1u);
   }
   template <class S>
@@ -339,7 +319,7 @@ struct Tile {
       if (at >= pairs) break;
       const uint32_t item = shared.sorted(at);
       const auto expert = static_cast<int32_t>(item >> 16);
-      out.write_pair(at + shared.run(4 * expert + 3), first + static_cast<int32_t>(item & 0xffff));
+      out.write_pair(at + shared.cursor(expert), first + static_cast<int32_t>(item & 0xffff));
     }
   }
 
