@@ -57,11 +57,9 @@ struct Tile {
     typename Thread::template array<uint32_t, kTile> sorted;  // experts above pairs' indices in the tile
     typename Thread::template array<int32_t, 1> length;       // of sorted
     typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;  // in each holder warp
-    // What makes a pair's place in the sorted tile its slot, and each expert's run: pairs, first block,
-    // blocks.
-    typename Thread::template array<int32_t, kBins> cursor;
-    typename Thread::template array<int32_t, 4 * kBins> run;
-    typename Thread::template array<uint32_t, 1> long_runs;  // whether there are any
+    typename Thread::template array<int32_t, 4 * kBins> run;  // of each expert: pairs, first block, blocks, -
+    typename Thread::template array<int32_t, kBins> cursor;   // slot of the block's first pair of each expert
+    typename Thread::template array<uint32_t, 1> long_runs;   // whether there are any
     typename Thread::inbox inbox;
   };
 
@@ -106,21 +104,23 @@ struct Tile {
     if (holder) {
       publish(gpu, shared, tag, before, run.pairs);
       if constexpr (kRows > 1) exchange.template request<true>(gpu, 0, run.expert, words);
-      if (gpu.warp() == 0) find_starts(gpu, shared);
     }
-    if (sorter) rank(gpu, shared, expert);
+    if (sorter) {
+      if (gpu.warp() == kWarps<Thread> - 1) find_starts(gpu, shared);
+      rank(gpu, shared, expert);
+      sync_sorters(gpu);
+      for (int bin = gpu.thread() - (kThreads - kSorters); bin < kBins; bin += kSorters) {
+        shared.ranks.prefix(bin, shared.start(bin));
+      }
+      sync_sorters(gpu);
+      scatter(gpu, shared, expert);
+    }
     if (holder) {
       if constexpr (kRows > 1) gather(gpu, tag, words, before, run.pairs);
       count_blocks(gpu, shared, run);
+      gpu.template sync_warps<0, kHolders<Thread>, kWarps<Thread>>();
+      describe_run(gpu, shared, run, before);
     }
-    gpu.sync_block();
-
-    const int bin = gpu.thread() - (kThreads - kBins);  // of the last threads
-    if (bin >= 0) shared.ranks.prefix(bin, shared.start(bin));
-    if (holder) publish_run(gpu, shared, run, before);
-    gpu.sync_block();
-
-    if (sorter) scatter(gpu, shared, expert);
     gpu.sync_block();
 
     copy_out(gpu, shared);
@@ -139,6 +139,10 @@ struct Tile {
   template <class Thread>
   static TY_DEVICE int sorter_warp(Thread& gpu) {  // below 0: of another role
     return gpu.warp() - (kWarps<Thread> - kSorterWarps<Thread>);
+  }
+  template <class Thread>
+  static TY_DEVICE void sync_sorters(Thread& gpu) {
+    gpu.template sync_warps<kWarps<Thread> - kSorterWarps<Thread>, kSorterWarps<Thread>, kWarps<Thread>>();
   }
   // Pairs go to sorters' warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
   TY_DEVICE int32_t rows() const { return kItems <= 3 ? kItems : (chunk + kSorters - 1) / kSorters; }
@@ -292,7 +296,7 @@ struct Tile {
 
   // What the block must know of each run. The cursor, and a pair's place in the sorted tile, make its slot.
   template <class Thread, class S>
-  TY_DEVICE void publish_run(Thread& gpu, S& shared, Run& run, int32_t before) const {
+  TY_DEVICE void describe_run(Thread& gpu, S& shared, Run& run, int32_t before) const {
 #pragma unroll
     for (int w = 0; w + 1 < kHolders<Thread>; ++w) {
       const int32_t blocks = shared.blocks(w);
@@ -301,7 +305,7 @@ struct Tile {
     shared.run(4 * run.expert) = run.pairs;
     shared.run(4 * run.expert + 1) = run.first_block;
     shared.run(4 * run.expert + 2) = run.blocks;
-    shared.cursor(run.expert) = run.first_block * out.block.divisor() + before - shared.start(run.expert);
+    shared.cursor(run.expert) = run.first_block * out.block.divisor() + before;
     if (run.blocks > kLong) gpu.or_bits(shared.long_runs(0), 1u);
   }
   template <class S>
@@ -319,7 +323,8 @@ struct Tile {
       if (at >= pairs) break;
       const uint32_t item = shared.sorted(at);
       const auto expert = static_cast<int32_t>(item >> 16);
-      out.write_pair(at + shared.cursor(expert), first + static_cast<int32_t>(item & 0xffff));
+      out.write_pair(at - shared.start(expert) + shared.cursor(expert),
+                     first + static_cast<int32_t>(item & 0xffff));
     }
   }
 

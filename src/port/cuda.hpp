@@ -71,6 +71,14 @@ class Thread {
   TY_DEVICE void sync_warp() { __syncwarp(); }
 
   TY_DEVICE void sync_block() { __syncthreads(); }
+  template <int kFirst, int kCount, int kWarps>
+  TY_DEVICE void sync_warps() {
+    if constexpr (kCount == kWarps) {
+      __syncthreads();
+    } else {
+      asm volatile("barrier.sync %0, %1;" ::"n"(kFirst == 0 ? 1 : 2), "n"(kCount * warp_size) : "memory");
+    }
+  }
 
   // One warp releases for the block, which the block's barrier allows (causality order is transitive in the
   // PTX memory model), so that not every warp has to wait for its own.

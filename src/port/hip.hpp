@@ -95,6 +95,11 @@ class Thread {
   }
 
   TY_DEVICE void sync_block() { __syncthreads(); }
+  template <int kFirst, int kCount, int kWarps>
+  TY_DEVICE void sync_warps() {
+    static_assert(kCount == kWarps, "these cards have no barrier for a part of a block");
+    __syncthreads();
+  }
 
   // A cluster is one block here.
   template <int Size>

@@ -85,6 +85,14 @@ class Thread {
 
   // block, cluster, grid
   void sync_block(const Site& site = Site::current()) const { simt::sync_block(site); }
+  template <int kFirst, int kCount, int kWarps>
+  void sync_warps(const Site& site = Site::current()) const {
+    if constexpr (kCount == kWarps) {
+      sync_block(site);
+    } else {
+      simt::sync_warps(kFirst, kCount, site);
+    }
+  }
   template <int Size>
   void sync_cluster(const Site& site = Site::current()) const {
     if constexpr (Size > 1) {

@@ -36,6 +36,9 @@
 //                 void sync_warp()                              orders shared memory among the lanes
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
+//                 void sync_warps<first, count, warps>()        of some of the block's `warps`, the first or
+//                 the
+//                                                             last; of all: sync_block(). HIP: all only
 //   cluster       void sync_cluster<Size>()                     orders shared memory among its blocks;
 //                                                             Size 1: sync_block()
 //                 void arrive_cluster<Size>()                 a barrier in two halves that orders no memory

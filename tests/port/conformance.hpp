@@ -314,6 +314,24 @@ TYPED_TEST_P(Conformance, Inbox) {
   }
 }
 
+TYPED_TEST_P(Conformance, SyncWarps) {
+  using Thread = typename TestFixture::Port::Thread;
+  constexpr int kWidth = Thread::warp_size;
+  const auto values = random_values<int32_t>();
+  DeviceArray in(this->runtime(), values);
+  DeviceArray<int32_t> out(this->runtime(), kTotal);
+  this->launch(kernels::SyncWarps(in.data(), out.data()));
+  const auto got = out.values();
+  for (int i = 0; i < kTotal; ++i) {
+    const int thread = i % kThreads;
+    int from = thread;
+    if (Thread::has_clusters) {
+      from = thread < kWidth ? kWidth - 1 - thread : kWidth + (thread - kWidth + 7) % (kThreads - kWidth);
+    }
+    EXPECT_EQ(got[i], values[i - thread + from]);
+  }
+}
+
 TYPED_TEST_P(Conformance, SyncGrid) {
   auto values = random_values<int32_t>();
   DeviceArray in(this->runtime(), values);
@@ -412,7 +430,7 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
                             BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, ClusterPosition,
-                            SyncLeaveAndRemote, Inbox, SyncGrid, SharedAtomics, Zero, LoadAndStore,
+                            SyncLeaveAndRemote, Inbox, SyncWarps, SyncGrid, SharedAtomics, Zero, LoadAndStore,
                             LoadAndStore4, AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
 
 }  // namespace tokenyard::tests

@@ -280,6 +280,31 @@ struct LoneCluster : SyncBlock {
   }
 };
 
+// The first warp of a block and the others, each past barriers of their own.
+struct SyncWarps : SyncBlock {
+  using SyncBlock::SyncBlock;
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    constexpr int kWarps = kThreads / Thread::warp_size;
+    auto& shared = gpu.template shared<Shared<Thread>>();
+    shared.value(gpu.thread()) = in[self(gpu)];
+    int from = gpu.thread();
+    if constexpr (kWarps > 1 && Thread::has_clusters) {  // where a part may have a barrier
+      constexpr int kOthers = kThreads - Thread::warp_size;
+      if (gpu.warp() == 0) {
+        gpu.template sync_warps<0, 1, kWarps>();
+        from = Thread::warp_size - 1 - from;
+      } else {
+        gpu.template sync_warps<1, kWarps - 1, kWarps>();
+        from = Thread::warp_size + (from - Thread::warp_size + 7) % kOthers;
+      }
+    } else {
+      gpu.template sync_warps<0, kWarps, kWarps>();
+    }
+    out[self(gpu)] = shared.value(from);
+  }
+};
+
 struct SyncGrid : TestKernel<1, true> {
   const int32_t* in;
   int32_t* middle;

@@ -15,6 +15,46 @@ void Grid::barrier(Barrier kind, const Site& site) {
   wait(kind, arrive(kind, site), site);
 }
 
+void Grid::sync_warps(int first, int count, const Site& site) {
+  step(false);
+  Lane& lane = *current_;
+  Warp& warp = *lane.warp;
+  Block& block = *warp.block;
+  const int own = lane.thread / launch_.warp_size;
+  if (own < first || own >= first + count) {
+    fail(text("sync_warps() of ", count, " warps from ", first, " by warp ", own), site);
+  }
+  if (warp.met != 0) {
+    fail(text("divergent: sync_warps(), while lane ", std::countr_zero(warp.met), " of the warp waits in ",
+              name(warp.kind), "() at ", place(warp.site)),
+         site);
+  }
+  Team& team = block.parts[first == 0 ? 0 : 1];
+  const int members = count * launch_.warp_size;
+  if (team.arrived != 0 && team.members != members) {
+    fail(text("sync_warps() of ", members, " threads, while ", team.arrived, " of ", team.members, " wait"),
+         site);
+  }
+  team.members = members;
+  void* order = team.order.now();
+  release(order);
+  if (++team.arrived == members) {
+    team.arrived = 0;
+    team.order.turn();
+    for (int i = first; i < first + count; ++i) {
+      Warp& waiting = block.warps[i];
+      if (waiting.at_part != 0) make_ready(waiting, waiting.at_part);
+      waiting.at_part = 0;
+    }
+    make_ready(warp, lane.bit());
+    suspend(nullptr, site);
+  } else {
+    warp.at_part |= lane.bit();
+    suspend("sync_warps", site);
+  }
+  acquire(order);
+}
+
 void Grid::sync_cluster(int size, const Site& site) {
   expect_cluster(size, site);
   expect_in_cluster("sync_cluster", site);

@@ -15,6 +15,9 @@ uint64_t Grid::collective(Collective kind, uint64_t value, int argument, const S
   if (takes_lane && (argument < 0 || argument >= launch_.warp_size)) {
     fail(text(name(kind), "() with ", argument, "; expected 0 to ", launch_.warp_size - 1), site);
   }
+  if (warp.at_part != 0) {
+    fail(text("divergent: ", name(kind), "(), while other lanes of the warp wait in sync_warps()"), site);
+  }
   if (warp.at_barrier != 0) {
     fail(text("divergent: ", name(kind), "(), while other lanes of the warp wait in ", name(warp.block->kind),
               "() at ", place(warp.block->site)),

@@ -34,6 +34,8 @@ uint64_t collective(Collective kind, uint64_t value, int argument, const Site& s
 
 void sync_block(const Site& site) { running->barrier(Barrier::kBlock, site); }
 
+void sync_warps(int first, int count, const Site& site) { running->sync_warps(first, count, site); }
+
 void sync_cluster(int size, const Site& site) { running->sync_cluster(size, site); }
 
 void arrive_cluster(int size, const Site& site) { running->arrive_cluster(size, site); }

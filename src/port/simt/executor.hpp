@@ -54,6 +54,7 @@ enum class Collective { kSyncWarp, kShfl, kShflUp, kShflXor, kBallot, kAny, kMat
 uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
 
 void sync_block(const Site& site);
+void sync_warps(int first, int count, const Site& site);
 void sync_cluster(int size, const Site& site);
 void arrive_cluster(int size, const Site& site);
 void wait_cluster(const Site& site);

@@ -85,6 +85,7 @@ struct Warp {
   Collective kind{};
   Site site;
   uint64_t at_barrier = 0;  // lanes that wait in a barrier
+  uint64_t at_part = 0;     // lanes that wait in a barrier of some of the block's warps
   Order order;              // of sync_warp
 };
 
@@ -96,7 +97,8 @@ struct Block {
   int place = -1;                  // in the list of blocks that have ready lanes
   int last_warp = 0;               // that ran
   Team team;
-  int waiting = 0;  // threads that wait in a barrier of any kind: all in this one
+  Team parts[2];    // the first warps and the last, where they have barriers of their own
+  int waiting = 0;  // threads that wait in a barrier of any kind but theirs: all in this one
   Barrier kind{};
   Site site;
   std::byte* shared = nullptr;
@@ -126,6 +128,7 @@ class Grid {
   [[noreturn]] void fail(const std::string& what, const Site& site);
   uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
   void barrier(Barrier kind, const Site& site);
+  void sync_warps(int first, int count, const Site& site);
   void sync_cluster(int size, const Site& site);
   void arrive_cluster(int size, const Site& site);
   void wait_cluster(const Site& site);

@@ -139,10 +139,11 @@ void Grid::start(Cluster& cluster) {
     block.index = index * launch_.cluster + rank;
     block.paused = 0;
     block.team.arrived = block.team.left = block.waiting = 0;
+    block.parts[0].arrived = block.parts[1].arrived = 0;
     block.shared_bytes = 0;
     for (int i = 0; i < warps(); ++i) {
       Warp& warp = block.warps[i];
-      warp.ready = warp.paused = warp.left = warp.met = warp.at_barrier = 0;
+      warp.ready = warp.paused = warp.left = warp.met = warp.at_barrier = warp.at_part = 0;
       make_ready(warp, all_lanes());
     }
   }
