@@ -12,6 +12,7 @@
 #include "tokenyard/tokenyard.h"
 #ifdef TOKENYARD_SIMT
 #include "align/backend_simt.hpp"
+#include "gate/backend_simt.hpp"
 #endif
 
 namespace {
@@ -56,6 +57,7 @@ int flushed(const CLI::App& app) {
 int main(int argc, char** argv) {
 #ifdef TOKENYARD_SIMT
   tokenyard::register_simt_backends();
+  tokenyard::gate::register_simt_operations();
 #endif
   CLI::App app{
       "Routing for Mixture-of-Experts layers: from the experts that each token chose to the\n"

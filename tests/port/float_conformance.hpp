@@ -19,7 +19,7 @@ namespace tokenyard::tests {
 namespace kernels {
 
 struct Rounded {
-  float fma, quotient, root, magnitude;
+  float fma, quotient, root, magnitude, max, min;
 };
 
 struct Arithmetic : TestKernel<> {
@@ -29,7 +29,9 @@ struct Arithmetic : TestKernel<> {
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     const float* const x = in + 3 * self(gpu);
-    out[self(gpu)] = {port::fma(x[0], x[1], x[2]), x[0] / x[1], port::sqrt(port::abs(x[0])), port::abs(x[0])};
+    out[self(gpu)] = {port::fma(x[0], x[1], x[2]), x[0] / x[1],
+                      port::sqrt(port::abs(x[0])), port::abs(x[0]),
+                      port::max(x[0], x[1]),       port::min(x[0], x[1])};
   }
 };
 
@@ -80,6 +82,8 @@ TYPED_TEST_P(FloatConformance, Arithmetic) {
     expect_bits(got[i].quotient, values[3 * i] / values[3 * i + 1]);
     expect_bits(got[i].root, std::sqrt(std::fabs(values[3 * i])));
     expect_bits(got[i].magnitude, std::fabs(values[3 * i]));
+    expect_bits(got[i].max, std::fmax(values[3 * i], values[3 * i + 1]));
+    expect_bits(got[i].min, std::fmin(values[3 * i], values[3 * i + 1]));
   }
 }
 

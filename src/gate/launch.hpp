@@ -1,0 +1,117 @@
+// From a plan to a launch, for any port. The backends (backend_*.{cu,hip,cpp}) instantiate it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "gate/contract.hpp"
+#include "gate/kernel_any.hpp"
+#include "gate/kernel_lanes.hpp"
+#include "gate/plan.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/text.hpp"
+#include "tuning/gate.hpp"
+
+namespace tokenyard::gate {
+
+template <class Port>
+class Launcher {
+ public:
+  static GateOperation operation() { return {run, explain}; }
+
+ private:
+  static constexpr int kWarp = Port::Thread::warp_size;
+  static constexpr int kBlocksPerMultiprocessor = 32;  // of the kernel for any shape, which loops over tokens
+
+  struct Call {
+    const DeviceProperties& device;
+    const Problem& problem;
+    const Plan plan;
+    Stream stream;
+  };
+
+  static std::string explain(const DeviceProperties& device, const Problem& problem) {
+    return describe(plan(device, rows_for(device), problem), device, problem);
+  }
+
+  static Status run(const DeviceProperties& device, const Problem& problem, Stream stream) {
+    if (device.warp_size != kWarp) {
+      return {TY_UNSUPPORTED,
+              text("gate: ", device.name, " has warps of ", device.warp_size, " lanes, expected ", kWarp,
+                   ": this build has no kernels for it; use the CPU")};
+    }
+    const Call call{device, problem, plan(device, rows_for(device), problem), stream};
+    switch (problem.logits_dtype) {
+      case TY_BFLOAT16:
+        return run_lanes<port::bfloat16>(call);
+      case TY_FLOAT16:
+        return run_lanes<port::float16>(call);
+      default:
+        return run_lanes<float>(call);
+    }
+  }
+
+  template <class Logit>
+  static Status run_lanes(const Call& call) {
+    const auto [lanes, items, why, row] = call.plan;
+    if (items == 0 && (lanes == kWarp || call.problem.lanes == 0)) return run_any<Logit>(call);
+    if (lanes == kWarp) {
+      if (items == 64 / kWarp) return run_items<Logit, kWarp, 64 / kWarp>(call);
+      if (items == 128 / kWarp) return run_items<Logit, kWarp, 128 / kWarp>(call);
+      if (items == 256 / kWarp) return run_items<Logit, kWarp, 256 / kWarp>(call);
+      if (items == 512 / kWarp) return run_items<Logit, kWarp, 512 / kWarp>(call);
+    }
+    if (lanes == 16 && items == 8) return run_items<Logit, 16, 8>(call);
+    if (lanes == 16 && items == 16) return run_items<Logit, 16, 16>(call);
+    if constexpr (kWarp == 32) {
+      if (lanes == 8 && items == 16) return run_items<Logit, 8, 16>(call);
+      if (lanes == 8 && items == 32) return run_items<Logit, 8, 32>(call);
+    }
+    return {TY_UNSUPPORTED,
+            text("gate: lanes is ", lanes, " with ", call.problem.num_experts, " experts and top_k ",
+                 call.problem.top_k, ", expected lanes that hold them on ", call.device.name, ": use 0")};
+  }
+
+  template <class Logit, int kLanes, int kItems>
+  static Status run_items(const Call& call) {
+    const bool grouped = call.problem.num_groups > 1;
+    if (call.problem.bias == nullptr) {
+      return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kLogit, true>(call)
+                     : launch_lanes<Logit, kLanes, kItems, Selection::kLogit, false>(call);
+    }
+    if (call.problem.score == TY_GATE_SQRT_SOFTPLUS) {
+      return launch_lanes<Logit, kLanes, kItems, Selection::kSqrtSoftplus, false>(call);
+    }
+    return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, true>(call)
+                   : launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, false>(call);
+  }
+
+  template <class Logit, int kLanes, int kItems, Selection kSelection, bool kGrouped>
+  static Status launch_lanes(const Call& call) {
+    using Kernel = LanesGate<Logit, tuning::kGateThreads, kLanes, kItems, kSelection, kGrouped>;
+    return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
+                        call.stream);
+  }
+
+  template <class Logit>
+  static Status run_any(const Call& call) {
+    using Small = AnyGate<Logit, tuning::kGateAnyThreads, 512>;
+    using Large = AnyGate<Logit, tuning::kGateAnyLargeThreads, kMaxExperts>;
+    return call.problem.num_experts <= 512 ? launch_any<Small>(call) : launch_any<Large>(call);
+  }
+
+  template <class Kernel>
+  static Status launch_any(const Call& call) {
+    const int most = call.device.multiprocessors * kBlocksPerMultiprocessor;
+    return Port::launch(Kernel(call.problem),
+                        std::min(blocks_for(call.problem.num_tokens, Kernel::threads / kWarp), most),
+                        call.stream);
+  }
+
+  static int blocks_for(int64_t tokens, int64_t tokens_a_block) {
+    return static_cast<int>((tokens + tokens_a_block - 1) / tokens_a_block);
+  }
+};
+
+}  // namespace tokenyard::gate

@@ -1,0 +1,33 @@
+// Tuning of gate, as data: how many lanes share a token, for how many tokens. plan() in src/gate/plan.cpp
+// reads the rows; nothing else decides.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace tokenyard::tuning {
+
+// Threads of a block, for kernels that hold a token in registers, in 512 experts' shared memory, in all of
+// it.
+inline constexpr int kGateThreads = 128;
+inline constexpr int kGateAnyThreads = 128;
+inline constexpr int kGateAnyLargeThreads = 64;
+
+struct GateRow {
+  int64_t max_tokens;  // the row serves batches up to this size
+  int32_t lanes;       // of a token; where they cannot hold the experts, or K, the next row that can
+};
+
+inline constexpr int64_t kAnyTokens = std::numeric_limits<int64_t>::max();
+
+// From probes of one shape on an H200; not yet measured row by row.
+inline constexpr GateRow kNvidiaGateRows[] = {{1024, 32}, {4096, 16}, {kAnyTokens, 8}};
+
+// AMD: by count, not measured.
+inline constexpr GateRow kAmdGateRows[] = {{4096, 64}, {kAnyTokens, 16}};
+
+// The executor: every kind of row at sizes that it can run in a moment.
+inline constexpr GateRow kSimt32GateRows[] = {{8, 32}, {24, 16}, {kAnyTokens, 8}};
+inline constexpr GateRow kSimt64GateRows[] = {{8, 64}, {kAnyTokens, 16}};
+
+}  // namespace tokenyard::tuning
