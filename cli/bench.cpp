@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "bench_results.hpp"
 #include "device_option.hpp"
-#include "environment.hpp"
 #include "failure.hpp"
 #include "harness/problem.hpp"
 #include "problem_options.hpp"
@@ -17,7 +15,6 @@
 namespace tokenyard::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using harness::AlignProblem;
 using harness::AlignShape;
 using harness::Distribution;
@@ -63,13 +60,6 @@ std::string path_taken(const Device& device, const AlignShape& shape, ty_align_p
   require(ty_align_explain(device.id, &args, text, sizeof text));
   const std::string explanation = text;
   return explanation.substr(0, explanation.find_first_of(":,"));
-}
-
-double rounded(double value) { return std::round(1000 * value) / 1000; }
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
 }
 
 std::vector<AlignShape> BenchAlignCommand::shapes() const {
@@ -145,34 +135,11 @@ void print_row(const Json& row) {
   std::fflush(stdout);
 }
 
-Json context(const Device& device, const std::string& command_line) {
-  const Environment found = environment(device);
-  return {{"device", device.description},
-          {"driver", or_null(found.driver)},
-          {"sm_clock_mhz", or_null(found.sm_clock_mhz)},
-          {"toolkit", found.toolkit},
-          {"commit", or_null(found.commit)},
-          {"date", found.date},
-          {"timer", timer_name(device)},
-          {"command", command_line}};
-}
-
 void BenchAlignCommand::run() const {
-  const Device device = open_device(device_name);
-  if (device.is_simulated()) {
-    throw wrong_usage(fmt::format(
-        "--device is {}, expected a GPU or the CPU: a simulation's times say nothing", device.backend->name));
-  }
+  const Device device = open_benchmarked(device_name);
   const std::vector<AlignShape> cases = shapes();
-  std::ofstream file;
-  if (!json_file.empty()) {  // before the measurement, which may take long
-    file.open(json_file);
-    if (!file) throw Failure(fmt::format("--json: cannot write {}", json_file));
-  }
-  fmt::print(stderr, "bench align on {}\n  {}, {} inputs in rotation\n", device.description,
-             timer_name(device), kCallsInGraph);
-  if (!device.why_not_best.empty()) fmt::print(stderr, "  {}\n", device.why_not_best);
-
+  ResultFile file(json_file);
+  announce("align", device);
   print_header();
   Json results = Json::array();
   for (const AlignShape& shape : cases) {
@@ -182,9 +149,7 @@ void BenchAlignCommand::run() const {
     print_row(row);
     results.push_back(row);
   }
-  if (json_file.empty()) return;
-  file << Json{{"context", context(device, command_line)}, {"results", results}}.dump(2) << "\n";
-  if (!file.flush()) throw Failure(fmt::format("--json: cannot write {}", json_file));
+  file.write(device, command_line, results);
 }
 
 void add_bench_align(CLI::App& bench, const std::string& command_line) {
@@ -230,6 +195,7 @@ void add_bench(CLI::App& app, const std::string& command_line) {
   bench.require_subcommand(1);
   bench.footer("Example:\n  tokenyard bench align --json align.json");
   add_bench_align(bench, command_line);
+  add_bench_gate(bench, command_line);
 }
 
 }  // namespace tokenyard::cli

@@ -73,6 +73,37 @@ Quantiles time_graph(Runtime& runtime, Stream stream, const std::function<Status
   return quantiles(samples);
 }
 
+Timing by_graph(Runtime& runtime, Stream stream, const std::function<Status(size_t)>& call) {
+  Timing timing{};
+  timing.floor_us = time_graph(runtime, stream, [&](size_t) { return runtime.launch_empty(stream); }).p50;
+  timing.us = time_graph(runtime, stream, call);
+
+  std::vector<double> host_us;
+  for (int queue = 0; queue < kQueues; ++queue) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < kQueuedCalls; ++i) require(call(i));
+    host_us.push_back(us_since(start) / kQueuedCalls);
+    require(runtime.synchronize(stream));
+  }
+  timing.host_ns = 1000 * quantiles(host_us).p50;
+  return timing;
+}
+
+Timing by_clock(const std::function<Status(size_t)>& call) {
+  for (int i = 0; i < kWarmUps; ++i) require(call(i));
+  std::vector<double> samples;
+  const Clock::time_point start = Clock::now();
+  while (samples.size() < kFewestClockedCalls || us_since(start) < kShortestClockedUs) {
+    const Clock::time_point before = Clock::now();
+    require(call(samples.size()));
+    samples.push_back(us_since(before));
+  }
+  Timing timing{};
+  timing.us = quantiles(samples);
+  timing.host_ns = 1000 * timing.us.p50;
+  return timing;
+}
+
 // With or without the optional outputs, as the run had them.
 harness::AlignOutputs as_requested(harness::AlignOutputs outputs, bool optional_outputs) {
   if (optional_outputs) return outputs;
@@ -90,6 +121,16 @@ std::string timer_name(const Device& device) {
   return fmt::format("events around graph replays, {} calls in a graph, {} replays", kCallsInGraph, kReplays);
 }
 
+Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call) {
+  return device.is_gpu() ? by_graph(device.runtime(), stream, call) : by_clock(call);
+}
+
+std::shared_ptr<void> create_stream(const Device& device) {
+  Stream stream = nullptr;
+  require(device.runtime().create_stream(&stream));
+  return owned(device.runtime(), stream, &Runtime::destroy_stream);
+}
+
 AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> inputs,
                        const harness::AlignOptions& options)
     : device_(device), inputs_(std::move(inputs)), options_(options) {
@@ -99,9 +140,7 @@ AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> 
     require(harness::AlignRun::create(device.id, input, options, run));
     runs_.push_back(std::move(*run));
   }
-  Stream stream = nullptr;
-  require(runtime.create_stream(&stream));
-  stream_ = owned(runtime, stream, &Runtime::destroy_stream);
+  stream_ = create_stream(device);
 
   size_t bytes = 0;
   require(ty_align_workspace_size(device.id, &runs_[0].args(), &bytes));
@@ -110,7 +149,7 @@ AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> 
   require(runtime.allocate(bytes, &memory));
   workspace_memory_ = owned(runtime, memory, &Runtime::free);
   ty_workspace* workspace = nullptr;
-  require(ty_workspace_create(device.id, memory, bytes, stream, &workspace));
+  require(ty_workspace_create(device.id, memory, bytes, stream_.get(), &workspace));
   workspace_ = {workspace, ty_workspace_destroy};
 }
 
@@ -138,39 +177,8 @@ std::string AlignTimer::difference() {
   return "";
 }
 
-Timing AlignTimer::measure() { return device_.is_gpu() ? measure_by_graph() : measure_by_clock(); }
-
-Timing AlignTimer::measure_by_graph() {
-  Runtime& runtime = device_.runtime();
-  Stream stream = stream_.get();
-  Timing timing{};
-  timing.floor_us = time_graph(runtime, stream, [&](size_t) { return runtime.launch_empty(stream); }).p50;
-  timing.us = time_graph(runtime, stream, [&](size_t i) { return call(i); });
-
-  std::vector<double> host_us;
-  for (int queue = 0; queue < kQueues; ++queue) {
-    const Clock::time_point start = Clock::now();
-    for (int i = 0; i < kQueuedCalls; ++i) require(call(i));
-    host_us.push_back(us_since(start) / kQueuedCalls);
-    require(runtime.synchronize(stream));
-  }
-  timing.host_ns = 1000 * quantiles(host_us).p50;
-  return timing;
-}
-
-Timing AlignTimer::measure_by_clock() {
-  for (int i = 0; i < kWarmUps; ++i) require(call(i));
-  std::vector<double> samples;
-  const Clock::time_point start = Clock::now();
-  while (samples.size() < kFewestClockedCalls || us_since(start) < kShortestClockedUs) {
-    const Clock::time_point before = Clock::now();
-    require(call(samples.size()));
-    samples.push_back(us_since(before));
-  }
-  Timing timing{};
-  timing.us = quantiles(samples);
-  timing.host_ns = 1000 * timing.us.p50;
-  return timing;
+Timing AlignTimer::measure() {
+  return time_calls(device_, stream_.get(), [this](size_t i) { return call(i); });
 }
 
 }  // namespace tokenyard::cli

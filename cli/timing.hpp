@@ -1,4 +1,5 @@
-// Times align on a device: by replaying a graph of calls where the backend has graphs, else by the clock.
+// Times an operation on a device: by replaying a graph of calls where the backend has graphs, else by the
+// clock.
 #pragma once
 
 #include <functional>
@@ -28,6 +29,12 @@ struct Timing {
 // How times are taken on a device, in words.
 std::string timer_name(const Device& device);
 
+// Times `call(i)`, which enqueues a call with input i of kCallsInGraph or fewer, again and again.
+Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call);
+
+// A stream of the device, given back at its end.
+std::shared_ptr<void> create_stream(const Device& device);
+
 // Inputs of one shape, each in device memory of its own, so that a call does not find its ids in the cache
 // where the call before left them. Outputs and workspace are one set, as in an engine.
 class AlignTimer {
@@ -42,8 +49,6 @@ class AlignTimer {
 
  private:
   Status call(size_t input);
-  Timing measure_by_graph();
-  Timing measure_by_clock();
 
   const Device& device_;
   std::vector<harness::AlignProblem> inputs_;
