@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "device_option.hpp"
 #include "failure.hpp"
@@ -61,12 +62,18 @@ std::string mistake(const Device& device, const harness::GateProblem& problem,
   require(harness::run_gate({TY_CPU, 0}, problem, {}, want));
   std::string wrong = harness::broken_promise(problem, want);
   if (!wrong.empty()) return "cpu: " + wrong;
+  std::optional<harness::GateOutputs> first;
   for (const int32_t lanes : all_lanes) {
     harness::GateOutputs got;
     const Status status = harness::run_gate(device.id, problem, {.lanes = lanes}, got);
     if (status.code() == TY_UNSUPPORTED && lanes != 0) continue;
     ++runs;
-    wrong = status.ok() ? harness::difference(got, want) : status.message();
+    if (!status.ok()) {
+      wrong = status.message();
+    } else {
+      wrong = first ? harness::difference(got, *first) : harness::mistake(problem, got, want);
+      first = std::move(got);
+    }
     if (!wrong.empty()) return fmt::format("{} lanes: {}", lanes, wrong);
   }
   return "";
@@ -109,7 +116,7 @@ void add_verify_gate(CLI::App& verify) {
   gate.description(
       "Run random problems of gate against the float64 reference.\n\n"
       "Draws problems of every kind that the contract allows. The CPU's outputs are held to the\n"
-      "reference, a GPU's to the bits of the CPU's, with every number of lanes a token in turn.");
+      "reference, a GPU's to the CPU's, with every number of lanes a token in turn.");
   CLI::Option* tokens = add_tokens_option(gate, command->shape);
   add_gate_options(gate, command->shape);
   add_device_option(gate, command->device_name);

@@ -11,6 +11,7 @@
 #include "gate/kernel_weights.hpp"
 #include "gate/order.hpp"
 #include "gate/outputs.hpp"
+#include "gate/selection.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
 #include "port/floats.hpp"
@@ -124,11 +125,15 @@ struct AnyGate {
 
     TY_DEVICE bool has_bias() const { return gate_.bias != nullptr; }
 
+    TY_DEVICE float score_to_select_by(float x) {
+      return gate_.rule.score == TY_GATE_SIGMOID ? quick_sigmoid(gpu_, x) : gate_.rule.score_of(x, highest_);
+    }
+
     // Scores wait where their keys will be.
     TY_DEVICE void set_scores() {
       if (!has_bias() && !gate_.rule.needs_row_total()) return;
       for (int32_t e = gpu_.lane(); e < gate_.num_experts; e += kWarp) {
-        key(e) = std::bit_cast<uint32_t>(gate_.rule.score_of(logit(e), highest_));
+        key(e) = std::bit_cast<uint32_t>(score_to_select_by(logit(e)));
       }
       if (gate_.rule.score == TY_GATE_SOFTMAX) add_up_scores();
     }

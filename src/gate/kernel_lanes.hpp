@@ -15,6 +15,7 @@
 #include "gate/order.hpp"
 #include "gate/outputs.hpp"
 #include "gate/score.hpp"
+#include "gate/selection.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
 #include "port/floats.hpp"
@@ -37,13 +38,17 @@ struct LanesGate {
   static constexpr int kPart = kItems / kParts;  // experts in one
   static constexpr int kMaxK = kLanes < 32 ? kLanes : 32;
   // K - 1 parts may hold nothing but values above the bound, and K of its equals are kept.
+  // In slots of their own, and a step more.
   static constexpr int kMaxSurvivors = port::min_of((kMaxK - 1) * kPart + kMaxK, kLanes* kItems);
-  static constexpr int kTokens = kThreads / kLanes;  // of a block
+  static constexpr int kStep = 4;
+  static constexpr int kSlots = kMaxSurvivors + kStep;
+  static constexpr uint64_t kNobody = 0xff800000'7fffffff;  // -inf, and an id above all
+  static constexpr int kTokens = kThreads / kLanes;         // of a block
 
   template <class Thread>
   struct Shared {
     typename Thread::template array<float, kTokens * kLanes * kParts> highest_of_part;
-    typename Thread::template array<uint64_t, kTokens * kMaxSurvivors> survivor;  // value, expert
+    typename Thread::template array<uint64_t, kTokens * kSlots> survivor;  // value, expert
     typename Thread::template array<int32_t, kTokens * kMaxK> ranked_expert;
   };
 
@@ -67,8 +72,9 @@ struct LanesGate {
         num_experts(problem.num_experts),
         bias(problem.bias),
         bias_is_float32(problem.bias_dtype == TY_FLOAT32),
-        is_aligned(problem.num_experts % kItems == 0 && is_multiple(problem.logits) &&
-                   problem.row_stride * sizeof(Logit) % sizeof(Pack) == 0),
+        is_aligned(problem.num_experts % kItems == 0 &&
+                   is_aligned_for(problem.logits, sizeof(Logit), problem.row_stride) &&
+                   is_aligned_for(problem.bias, bias_is_float32 ? sizeof(float) : sizeof(Logit), 0)),
         kept_groups(problem.kept_groups),
         group_lanes(problem.group_size() / kItems),
         group_score(problem.group_score),
@@ -82,18 +88,11 @@ struct LanesGate {
   }
 
  private:
-  // The items of a lane, up to 16 bytes.
-  static constexpr int kPackItems = port::min_of(kItems, static_cast<int>(16 / sizeof(Logit)));
-  struct alignas(kPackItems * sizeof(Logit)) Pack {
-    Logit item[kPackItems];
-  };
-  static bool is_multiple(const void* address) {
-    return reinterpret_cast<uintptr_t>(address) % sizeof(Pack) == 0;
-  }
-
-  TY_DEVICE float bias_of(int32_t expert) const {
-    return bias_is_float32 ? static_cast<const float*>(bias)[expert]
-                           : port::to_float(static_cast<const Logit*>(bias)[expert]);
+  // Whether lanes may load `kItems` of these at once, up to 16 bytes.
+  static bool is_aligned_for(const void* address, size_t element, int64_t stride) {
+    const size_t bytes = port::min_of(kItems * element, size_t{16});
+    return reinterpret_cast<uintptr_t>(address) % bytes == 0 &&
+           static_cast<size_t>(stride) * element % bytes == 0;
   }
 
   // One token, by its lanes. Every lane of the warp goes the whole way, whether its token exists or not.
@@ -112,11 +111,12 @@ struct LanesGate {
           shared_(gpu.template shared<Shared<Thread>>()) {}
 
     TY_DEVICE void choose() {
-      load();
+      load(row_, value_);
       if constexpr (kBiased) {
         select_by_score();
       } else {
         if (gate_.rule.needs_row_total()) add_up_row();
+        without_nan();
       }
       if constexpr (kGrouped) mask_groups();
       rank(keep_survivors(bound()));
@@ -124,29 +124,32 @@ struct LanesGate {
     }
 
    private:
-    // What is not there loses to -inf by its id.
-    TY_DEVICE void load() {
+    using Mask = typename Thread::lane_mask;
+
+    // The lane's items of a row of experts; what is not there is -inf, and loses to any other by its id.
+    template <class T>
+    TY_DEVICE void load(const T* row, float (&items)[kItems]) const {
+      constexpr int kPack = port::min_of(kItems, static_cast<int>(16 / sizeof(T)));
+      struct alignas(kPack * sizeof(T)) Pack {
+        T item[kPack];
+      };
       if (gate_.is_aligned) {
 #pragma unroll
-        for (int i = 0; i < kItems; i += kPackItems) {
-          if (first_ + i >= gate_.num_experts) {
+        for (int i = 0; i < kItems; i += kPack) {
+          if (first_ < gate_.num_experts) {
+            const Pack pack = *reinterpret_cast<const Pack*>(row + first_ + i);
 #pragma unroll
-            for (int j = 0; j < kPackItems; ++j) value_[i + j] = -kInfinity;
-            continue;
+            for (int j = 0; j < kPack; ++j) items[i + j] = port::to_float(pack.item[j]);
+          } else {
+#pragma unroll
+            for (int j = 0; j < kPack; ++j) items[i + j] = -kInfinity;
           }
-          const Pack pack = *reinterpret_cast<const Pack*>(row_ + first_ + i);
-#pragma unroll
-          for (int j = 0; j < kPackItems; ++j) value_[i + j] = port::to_float(pack.item[j]);
         }
       } else {
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
-          value_[i] = first_ + i < gate_.num_experts ? port::to_float(row_[first_ + i]) : -kInfinity;
+          items[i] = first_ + i < gate_.num_experts ? port::to_float(row[first_ + i]) : -kInfinity;
         }
-      }
-      if constexpr (!kBiased) {
-#pragma unroll
-        for (int i = 0; i < kItems; ++i) value_[i] = port::max(value_[i], -kInfinity);
       }
     }
 
@@ -165,17 +168,26 @@ struct LanesGate {
     }
 
     TY_DEVICE void select_by_score() {
+      float bias[kItems];
+      if (gate_.bias_is_float32) {
+        load(static_cast<const float*>(gate_.bias), bias);
+      } else {
+        load(static_cast<const Logit*>(gate_.bias), bias);
+      }
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        const int32_t e = first_ + i;
         const float x = value_[i];
-        const float score = kSelection == Selection::kSigmoid ? sigmoid(x) : sqrt_softplus(x);
-        value_[i] =
-            e < gate_.num_experts && x == x ? port::max(score + gate_.bias_of(e), -kInfinity) : -kInfinity;
+        const float score = kSelection == Selection::kSigmoid ? quick_sigmoid(gpu_, x) : sqrt_softplus(x);
+        value_[i] = x == x ? score + bias[i] : -kInfinity;
       }
     }
 
-    // The groups lie on whole numbers of lanes.
+    TY_DEVICE void without_nan() {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) value_[i] = port::max(value_[i], -kInfinity);
+    }
+
+    // The groups lie on whole numbers of lanes: each lane compares its group with some of the others.
     TY_DEVICE void mask_groups() {
       float best = value_[0], second = -kInfinity;
 #pragma unroll
@@ -183,17 +195,24 @@ struct LanesGate {
         second = port::max(second, port::min(best, value_[i]));
         best = port::max(best, value_[i]);
       }
-      for (int mask = 1; mask < gate_.group_lanes; mask *= 2) {
+      const int lanes = gate_.group_lanes;
+      for (int mask = 1; mask < lanes; mask *= 2) {
         const float other_best = gpu_.shfl_xor(best, mask);
         const float other_second = gpu_.shfl_xor(second, mask);
         second = port::max(port::min(best, other_best), port::max(second, other_second));
         best = port::max(best, other_best);
       }
       const float mine = gate_.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(best, second) : best;
+      const int first_of_token = gpu_.lane() - lane_;
+      const int first_of_group = lane_ & -lanes;
+      const Mask members = ((Mask{1} << (lanes - 1) << 1) - 1) << (first_of_token + first_of_group);
       int before = 0;
-      for (int first = 0; first * kItems < gate_.num_experts; first += gate_.group_lanes) {
-        const float other = gpu_.shfl(mine, gpu_.lane() - lane_ + first);
-        before += other > mine || (other == mine && first + gate_.group_lanes <= lane_);
+      for (int first = 0; first * kItems < gate_.num_experts; first += lanes * lanes) {
+        const int other_first = first + (lane_ - first_of_group) * lanes;
+        const bool there = other_first * kItems < gate_.num_experts;
+        const float other = gpu_.shfl(mine, first_of_token + (there ? other_first : 0));
+        const bool wins = there && (other > mine || (other == mine && other_first < first_of_group));
+        before += gpu_.popcount(gpu_.ballot(wins) & members);
       }
       if (before < gate_.kept_groups) return;
 #pragma unroll
@@ -213,7 +232,7 @@ struct LanesGate {
       }
       gpu_.sync_warp();
       int before[kParts] = {};
-#pragma unroll
+#pragma unroll 8
       for (int i = 0; i < kAll; ++i) {
         const float other = shared_.highest_of_part(slot_ * kAll + i);
 #pragma unroll
@@ -231,17 +250,39 @@ struct LanesGate {
 
     // Puts the survivors into shared memory, in any order; returns their number.
     TY_DEVICE int keep_survivors(float bound) {
+      int counted = 0;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) counted += value_[i] >= bound;
+      int below = inclusive_sum(counted);
+      const int all = gpu_.shfl(below, gpu_.lane() - lane_ + kLanes - 1);
+      const bool fit = all <= kMaxSurvivors;
+      if (fit) {
+        int at = below - counted;
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) {
+          if (value_[i] >= bound) put_survivor(at, i);
+          at += value_[i] >= bound;
+        }
+      }
+      int kept = all;
+      if (gpu_.any(!fit)) {
+        const int few = keep_few_equals(bound, fit);
+        kept = fit ? all : few;
+      }
+      // Ranks are counted by four.
+      if (lane_ < kStep) shared_.survivor(slot_ * kSlots + kept + lane_) = kNobody;
+      gpu_.sync_warp();
+      return kept;
+    }
+
+    // Of the equals of the bound only the first K, so that the survivors fit whatever the values.
+    TY_DEVICE int keep_few_equals(float bound, bool done) {
       int counted = 0;  // above the bound in the low half, equal to it in the high one
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
         counted += (value_[i] > bound ? 1 : 0) + (value_[i] == bound ? 1 << 16 : 0);
       }
-      int below = counted;
-#pragma unroll
-      for (int delta = 1; delta < kLanes; delta *= 2) {
-        const int other = gpu_.shfl_up(below, delta);
-        if (lane_ >= delta) below += other;
-      }
+      int below = inclusive_sum(counted);
       const int all = gpu_.shfl(below, gpu_.lane() - lane_ + kLanes - 1);
       below -= counted;
       const int above = all & 0xffff;
@@ -250,34 +291,52 @@ struct LanesGate {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
         const bool is_above = value_[i] > bound;
-        const bool is_equal = value_[i] == bound && next_equal < gate_.out.top_k;
-        if (is_above || is_equal) {
-          const int at = is_above ? next_above : above + next_equal;
-          shared_.survivor(slot_ * kMaxSurvivors + at) =
-              static_cast<uint64_t>(std::bit_cast<uint32_t>(value_[i])) << 32 |
-              static_cast<uint32_t>(first_ + i);
-        }
+        const bool is_equal = value_[i] == bound;
+        if (!done && is_above) put_survivor(next_above, i);
+        if (!done && is_equal && next_equal < gate_.out.top_k) put_survivor(above + next_equal, i);
         next_above += is_above;
-        next_equal += value_[i] == bound;
+        next_equal += is_equal;
       }
-      gpu_.sync_warp();
       return above + port::min_of(all >> 16, gate_.out.top_k);
+    }
+
+    // Over the lanes of the token.
+    TY_DEVICE int inclusive_sum(int value) {
+#pragma unroll
+      for (int delta = 1; delta < kLanes; delta *= 2) {
+        const int other = gpu_.shfl_up(value, delta);
+        if (lane_ >= delta) value += other;
+      }
+      return value;
+    }
+
+    TY_DEVICE void put_survivor(int at, int item) {
+      shared_.survivor(slot_ * kSlots + at) = static_cast<uint64_t>(std::bit_cast<uint32_t>(value_[item]))
+                                                  << 32 |
+                                              static_cast<uint32_t>(first_ + item);
     }
 
     TY_DEVICE void rank(int survivors) {
       for (int i = lane_; i < survivors; i += kLanes) {
-        const uint64_t mine = shared_.survivor(slot_ * kMaxSurvivors + i);
-        const float value = std::bit_cast<float>(static_cast<uint32_t>(mine >> 32));
+        const uint64_t mine = shared_.survivor(slot_ * kSlots + i);
         const auto expert = static_cast<int32_t>(mine);
+        const float value = value_of_survivor(mine);
         int before = 0;
-        for (int j = 0; j < survivors; ++j) {
-          const uint64_t other = shared_.survivor(slot_ * kMaxSurvivors + j);
-          const float other_value = std::bit_cast<float>(static_cast<uint32_t>(other >> 32));
-          before += other_value > value || (other_value == value && static_cast<int32_t>(other) < expert);
+        for (int j = 0; j < survivors; j += kStep) {
+#pragma unroll
+          for (int k = 0; k < kStep; ++k) {
+            const uint64_t other = shared_.survivor(slot_ * kSlots + j + k);
+            const float other_value = value_of_survivor(other);
+            before += other_value > value || (other_value == value && static_cast<int32_t>(other) < expert);
+          }
         }
         if (before < gate_.out.top_k) shared_.ranked_expert(slot_ * kMaxK + before) = expert;
       }
       gpu_.sync_warp();
+    }
+
+    static TY_DEVICE float value_of_survivor(uint64_t survivor) {
+      return std::bit_cast<float>(static_cast<uint32_t>(survivor >> 32));
     }
 
     TY_DEVICE void weigh() {

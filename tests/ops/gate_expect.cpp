@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "device.hpp"
 #include "gate/reference.hpp"
 #include "runs.hpp"
@@ -45,6 +47,7 @@ void expect_gate_right(const std::string& device, const harness::GateProblem& pr
     EXPECT_EQ(harness::broken_promise(problem, want), "");
     return;
   }
+  std::optional<harness::GateOutputs> first;
   for (const int32_t lanes : lanes_of(device)) {
     SCOPED_TRACE("--lanes " + std::to_string(lanes));
     options.lanes = lanes;
@@ -52,7 +55,11 @@ void expect_gate_right(const std::string& device, const harness::GateProblem& pr
     const Status status = harness::run_gate(device_id(device), problem, options, got);
     if (lanes != 0 && status.code() == TY_UNSUPPORTED) continue;
     ASSERT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(harness::difference(got, want), "");
+    if (!first) {
+      EXPECT_EQ(harness::mistake(problem, got, want), "");
+      first = got;
+    }
+    EXPECT_EQ(harness::difference(got, *first), "") << "another path of the same device";
   }
 }
 

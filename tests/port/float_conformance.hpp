@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -32,6 +33,17 @@ struct Arithmetic : TestKernel<> {
     out[self(gpu)] = {port::fma(x[0], x[1], x[2]), x[0] / x[1],
                       port::sqrt(port::abs(x[0])), port::abs(x[0]),
                       port::max(x[0], x[1]),       port::min(x[0], x[1])};
+  }
+};
+
+struct Approximate : TestKernel<> {
+  const float* in;  // two for each thread: an exponent, and a number to divide 1 by
+  float* out;
+  Approximate(const float* in, float* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    out[2 * self(gpu)] = gpu.exp2(in[2 * self(gpu)]);
+    out[2 * self(gpu) + 1] = gpu.reciprocal(in[2 * self(gpu) + 1]);
   }
 };
 
@@ -87,6 +99,30 @@ TYPED_TEST_P(FloatConformance, Arithmetic) {
   }
 }
 
+TYPED_TEST_P(FloatConformance, Approximations) {
+  const auto bits = random_values<uint32_t>(1, 2 * kTotal);
+  std::vector<float> values;
+  for (size_t i = 0; i < bits.size(); ++i) {
+    const double share = std::ldexp(bits[i], -32);
+    values.push_back(static_cast<float>(i % 2 == 0 ? 280 * share - 152 : std::exp2(126 * share)));
+  }
+  values[0] = -HUGE_VALF;
+  values[1] = HUGE_VALF;
+  DeviceArray in(this->runtime(), values);
+  DeviceArray<float> out(this->runtime(), 2 * kTotal);
+  this->launch(kernels::Approximate(in.data(), out.data()));
+  const auto got = out.values();
+  EXPECT_EQ(got[0], 0);
+  EXPECT_EQ(got[1], 0);
+  for (size_t i = 2; i < got.size(); ++i) {
+    const double x = values[i];
+    const double want = i % 2 == 0 ? std::exp2(x) : 1 / x;
+    int exponent = 0;
+    std::frexp(std::max(want, 0x1p-126), &exponent);
+    EXPECT_NEAR(got[i], want, std::ldexp(i % 2 == 0 ? 2.01 : 1.01, exponent - 24)) << x;
+  }
+}
+
 TYPED_TEST_P(FloatConformance, SixteenBitNumbers) {
   constexpr int kNumbers = kernels::Widen<port::float16>::kNumbers;
   DeviceArray<float> halves(this->runtime(), kNumbers);
@@ -112,6 +148,6 @@ TYPED_TEST_P(FloatConformance, SixteenBitNumbers) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, SixteenBitNumbers);
+REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, Approximations, SixteenBitNumbers);
 
 }  // namespace tokenyard::tests
