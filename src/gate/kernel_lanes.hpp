@@ -8,7 +8,9 @@
 // However the values lie, each part holds few survivors: ties and NaN take no other way.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "gate/kernel_weights.hpp"
@@ -90,7 +92,7 @@ struct LanesGate {
  private:
   // Whether lanes may load `kItems` of these at once, up to 16 bytes.
   static bool is_aligned_for(const void* address, size_t element, int64_t stride) {
-    const size_t bytes = port::min_of(kItems * element, size_t{16});
+    const size_t bytes = std::min(kItems * element, size_t{16});
     return reinterpret_cast<uintptr_t>(address) % bytes == 0 &&
            static_cast<size_t>(stride) * element % bytes == 0;
   }
@@ -118,8 +120,13 @@ struct LanesGate {
         if (gate_.rule.needs_row_total()) add_up_row();
         without_nan();
       }
-      if constexpr (kGrouped) mask_groups();
-      rank(keep_survivors(bound()));
+      if constexpr (kGrouped) {
+        const float second_best = mask_groups();
+        const bool enough = 2 * gate_.kept_groups >= gate_.out.top_k;  // two of each group are that good
+        rank(keep_survivors(enough ? second_best : bound()));
+      } else {
+        rank(keep_survivors(bound()));
+      }
       weigh();
     }
 
@@ -187,8 +194,9 @@ struct LanesGate {
       for (int i = 0; i < kItems; ++i) value_[i] = port::max(value_[i], -kInfinity);
     }
 
-    // The groups lie on whole numbers of lanes: each lane compares its group with some of the others.
-    TY_DEVICE void mask_groups() {
+    // The groups lie on whole numbers of lanes: each lane compares its group with some of the others. Returns
+    // the lowest of the kept groups' second best values.
+    TY_DEVICE float mask_groups() {
       float best = value_[0], second = -kInfinity;
 #pragma unroll
       for (int i = 1; i < kItems; ++i) {
@@ -214,9 +222,18 @@ struct LanesGate {
         const bool wins = there && (other > mine || (other == mine && other_first < first_of_group));
         before += gpu_.popcount(gpu_.ballot(wins) & members);
       }
-      if (before < gate_.kept_groups) return;
+      const bool is_kept = before < gate_.kept_groups;
+      if (!is_kept) {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) value_[i] = -kInfinity;
+        for (int i = 0; i < kItems; ++i) value_[i] = -kInfinity;
+      }
+      return lanes_min(is_kept ? second : kInfinity);
+    }
+
+    TY_DEVICE float lanes_min(float value) {
+#pragma unroll
+      for (int mask = 1; mask < kLanes; mask *= 2) value = port::min(value, gpu_.shfl_xor(value, mask));
+      return value;
     }
 
     // K experts are at least this good: the K-th highest of the parts' best.
@@ -243,9 +260,7 @@ struct LanesGate {
       for (int part = 0; part < kParts; ++part) {
         if (before[part] < gate_.out.top_k) lowest = port::min(lowest, best[part]);
       }
-#pragma unroll
-      for (int mask = 1; mask < kLanes; mask *= 2) lowest = port::min(lowest, gpu_.shfl_xor(lowest, mask));
-      return lowest;
+      return lanes_min(lowest);
     }
 
     // Puts the survivors into shared memory, in any order; returns their number.
@@ -266,7 +281,7 @@ struct LanesGate {
       }
       int kept = all;
       if (gpu_.any(!fit)) {
-        const int few = keep_few_equals(bound, fit);
+        const int few = keep_few_equals(this->bound(), fit);
         kept = fit ? all : few;
       }
       // Ranks are counted by four.

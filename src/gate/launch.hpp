@@ -2,12 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "gate/contract.hpp"
 #include "gate/kernel_any.hpp"
 #include "gate/kernel_lanes.hpp"
+#include "gate/kernel_thread.hpp"
 #include "gate/plan.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
@@ -32,7 +36,7 @@ class Launcher {
   };
 
   static std::string explain(const DeviceProperties& device, const Problem& problem) {
-    return describe(plan(device, rows_for(device), problem), device, problem);
+    return describe(gate::plan(device, problem), device, problem);
   }
 
   static Status run(const DeviceProperties& device, const Problem& problem, Stream stream) {
@@ -41,40 +45,52 @@ class Launcher {
               text("gate: ", device.name, " has warps of ", device.warp_size, " lanes, expected ", kWarp,
                    ": this build has no kernels for it; use the CPU")};
     }
-    const Call call{device, problem, plan(device, rows_for(device), problem), stream};
+    const Call call{device, problem, gate::plan(device, problem), stream};
     switch (problem.logits_dtype) {
       case TY_BFLOAT16:
-        return run_lanes<port::bfloat16>(call);
+        return run_plan<port::bfloat16>(call);
       case TY_FLOAT16:
-        return run_lanes<port::float16>(call);
+        return run_plan<port::float16>(call);
       default:
-        return run_lanes<float>(call);
+        return run_plan<float>(call);
     }
   }
 
+  static constexpr std::span<const tuning::GateShape> kShapes =
+      kWarp == 64 ? std::span<const tuning::GateShape>(tuning::kGateShapes64) : tuning::kGateShapes32;
+
   template <class Logit>
-  static Status run_lanes(const Call& call) {
-    const auto [lanes, items, why, row] = call.plan;
-    if (items == 0 && (lanes == kWarp || call.problem.lanes == 0)) return run_any<Logit>(call);
-    if (lanes == kWarp) {
-      if (items == 64 / kWarp) return run_items<Logit, kWarp, 64 / kWarp>(call);
-      if (items == 128 / kWarp) return run_items<Logit, kWarp, 128 / kWarp>(call);
-      if (items == 256 / kWarp) return run_items<Logit, kWarp, 256 / kWarp>(call);
-      if (items == 512 / kWarp) return run_items<Logit, kWarp, 512 / kWarp>(call);
+  static Status run_plan(const Call& call) {
+    if (call.plan.items > 0) {
+      return run_shape<Logit>(call, std::make_index_sequence<kShapes.size()>());
     }
-    if (lanes == 16 && items == 8) return run_items<Logit, 16, 8>(call);
-    if (lanes == 16 && items == 16) return run_items<Logit, 16, 16>(call);
-    if constexpr (kWarp == 32) {
-      if (lanes == 8 && items == 16) return run_items<Logit, 8, 16>(call);
-      if (lanes == 8 && items == 32) return run_items<Logit, 8, 32>(call);
-    }
+    if (call.plan.lanes == kWarp) return run_any<Logit>(call);
     return {TY_UNSUPPORTED,
-            text("gate: lanes is ", lanes, " with ", call.problem.num_experts, " experts and top_k ",
-                 call.problem.top_k, ", expected lanes that hold them on ", call.device.name, ": use 0")};
+            text("gate: lanes is ", call.plan.lanes, " with ", call.problem.num_experts,
+                 " experts and top_k ", call.problem.top_k,
+                 ", expected a number of lanes that holds them on ", call.device.name, ": use 0")};
+  }
+
+  // The kernel of the plan's shape.
+  template <class Logit, size_t... kShape>
+  static Status run_shape(const Call& call, std::index_sequence<kShape...>) {
+    Status status;
+    const auto runs = [&]<size_t kIndex>() {
+      constexpr tuning::GateShape shape = kShapes[kIndex];
+      if (call.plan.lanes != shape.lanes || call.plan.items != shape.items) return false;
+      if constexpr (shape.lanes == 1) {
+        status = launch_thread<Logit, shape.items>(call);
+      } else {
+        status = run_lanes<Logit, shape.lanes, shape.items>(call);
+      }
+      return true;
+    };
+    (void)(runs.template operator()<kShape>() || ...);
+    return status;
   }
 
   template <class Logit, int kLanes, int kItems>
-  static Status run_items(const Call& call) {
+  static Status run_lanes(const Call& call) {
     const bool grouped = call.problem.num_groups > 1;
     if (call.problem.bias == nullptr) {
       return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kLogit, true>(call)
@@ -91,6 +107,13 @@ class Launcher {
   static Status launch_lanes(const Call& call) {
     using Kernel = LanesGate<Logit, tuning::kGateThreads, kLanes, kItems, kSelection, kGrouped>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
+                        call.stream);
+  }
+
+  template <class Logit, int kItems>
+  static Status launch_thread(const Call& call) {
+    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kItems>;
+    return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::threads),
                         call.stream);
   }
 

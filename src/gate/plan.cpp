@@ -7,25 +7,27 @@
 namespace tokenyard::gate {
 namespace {
 
-// What kernels are compiled for: see launch.hpp.
-constexpr int32_t kMostInRegisters = 512;  // experts
-
-// Experts of a lane, or 0 if so many lanes do not serve the problem.
-int32_t items_for(int32_t lanes, const Problem& problem) {
-  const auto items =
-      static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>((problem.num_experts + lanes - 1) / lanes)));
-  const int32_t least = (lanes >= 32 ? 64 : 128) / lanes;
-  const int32_t most = lanes >= 32 ? kMostInRegisters / lanes : 256 / lanes;
-  const int32_t taken = items < least ? least : items;
-  if (taken > most || problem.top_k > (lanes < 32 ? lanes : 32)) return 0;
-  const bool by_two_scores =
-      problem.bias == nullptr && problem.num_groups > 1 && problem.group_score == TY_GATE_GROUP_TOP2;
-  const bool by_probability = problem.bias != nullptr && problem.score == TY_GATE_SOFTMAX;
-  if (by_two_scores || by_probability) return 0;
-  if (problem.num_groups == 1) return taken;
+// Whether a kernel with so many experts a lane serves the problem, size apart.
+bool suits(const tuning::GateShape& shape, const Problem& problem) {
+  const bool grouped = problem.num_groups > 1;
+  if (shape.lanes == 1) return problem.bias == nullptr && !grouped;
+  if (problem.top_k > (shape.lanes < 32 ? shape.lanes : 32)) return false;
+  if (problem.bias != nullptr && problem.score == TY_GATE_SOFTMAX) return false;
+  if (!grouped) return true;
+  // Groups lie on a power of two of lanes, and their values are what the lanes hold.
+  if (problem.bias == nullptr && problem.group_score == TY_GATE_GROUP_TOP2) return false;
+  if (problem.bias != nullptr && problem.score == TY_GATE_SQRT_SOFTPLUS) return false;
   const int32_t size = problem.group_size();
-  const bool on_whole_lanes = size % taken == 0 && std::has_single_bit(static_cast<uint32_t>(size / taken));
-  return on_whole_lanes && problem.score != TY_GATE_SQRT_SOFTPLUS ? taken : 0;
+  return size % shape.items == 0 && std::has_single_bit(static_cast<uint32_t>(size / shape.items));
+}
+
+// Experts of a lane in the smallest kernel with so many lanes that serves the problem; 0 if none does.
+int32_t items_for(std::span<const tuning::GateShape> shapes, int32_t lanes, const Problem& problem) {
+  for (const tuning::GateShape& shape : shapes) {
+    if (shape.lanes != lanes || shape.lanes * shape.items < problem.num_experts) continue;
+    if (suits(shape, problem)) return shape.items;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -39,13 +41,23 @@ std::span<const tuning::GateRow> rows_for(const DeviceProperties& device) {
   return tuning::kNvidiaGateRows;
 }
 
-Plan plan(const DeviceProperties& device, std::span<const tuning::GateRow> rows, const Problem& problem) {
-  if (problem.lanes != 0) return {problem.lanes, items_for(problem.lanes, problem), Plan::Why::kAsked, 0};
-  // From the row that fits back to those with more lanes, which hold more.
+std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device) {
+  if (device.warp_size == 64) return tuning::kGateShapes64;
+  return tuning::kGateShapes32;
+}
+
+Plan plan(const DeviceProperties& device, const Problem& problem) {
+  const auto shapes = shapes_for(device);
+  if (problem.lanes != 0) {
+    return {problem.lanes, items_for(shapes, problem.lanes, problem), Plan::Why::kAsked, 0};
+  }
+  if (const int32_t items = items_for(shapes, 1, problem); items > 0) return {1, items, Plan::Why::kShape, 0};
+  const auto rows = rows_for(device);
   size_t row = 0;
   while (problem.num_tokens > rows[row].max_tokens) ++row;
+  // From the row that fits back to those with more lanes, which hold more.
   for (size_t i = row + 1; i-- > 0;) {
-    const int32_t items = items_for(rows[i].lanes, problem);
+    const int32_t items = items_for(shapes, rows[i].lanes, problem);
     if (items > 0) return {rows[i].lanes, items, Plan::Why::kRow, rows[row].max_tokens};
   }
   return {device.warp_size, 0, Plan::Why::kShape, 0};
@@ -62,7 +74,7 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
       words += plan.row_tokens == tuning::kAnyTokens ? "any number: " : text(plan.row_tokens, ": ");
       break;
     case Plan::Why::kShape:
-      words += ": ";
+      words += text(": ", problem.num_experts, " experts: ");
       break;
   }
   if (plan.items == 0) return words + "selection values in shared memory, for any shape";

@@ -18,10 +18,11 @@ struct Plan {
   int64_t row_tokens;  // kRow: up to how many tokens the row goes
 };
 
-// The rows that fit a device.
+// The rows and the kernels that fit a device.
 std::span<const tuning::GateRow> rows_for(const DeviceProperties& device);
+std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device);
 
-Plan plan(const DeviceProperties& device, std::span<const tuning::GateRow> rows, const Problem& problem);
+Plan plan(const DeviceProperties& device, const Problem& problem);
 
 // The plan in words.
 std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem);
