@@ -18,9 +18,12 @@ struct GateShape {
   int32_t lanes, items;
 };
 
-inline constexpr GateShape kGateShapes32[] = {{1, 8},  {8, 16}, {8, 32}, {16, 8}, {16, 16},
-                                              {32, 2}, {32, 4}, {32, 8}, {32, 16}};
-inline constexpr GateShape kGateShapes64[] = {{1, 8}, {32, 4}, {32, 8}, {64, 1}, {64, 2}, {64, 4}, {64, 8}};
+inline constexpr GateShape kNvidiaGateShapes[] = {{1, 8},  {8, 16}, {8, 32}, {16, 8}, {16, 16},
+                                                  {32, 2}, {32, 4}, {32, 8}, {32, 16}};
+inline constexpr GateShape kAmdGateShapes[] = {{1, 8}, {32, 4}, {32, 8}, {64, 1}, {64, 2}, {64, 4}, {64, 8}};
+// The executor: one of each kind, and those with many experts a lane.
+inline constexpr GateShape kSimt32GateShapes[] = {{1, 8}, {8, 32}, {16, 8}, {32, 2}, {32, 8}, {32, 16}};
+inline constexpr GateShape kSimt64GateShapes[] = {{1, 8}, {32, 8}, {64, 1}, {64, 8}};
 
 struct GateRow {
   int64_t max_tokens;  // the row serves batches up to this size

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -19,7 +19,8 @@
 
 namespace tokenyard::gate {
 
-template <class Port>
+// kShapes: the kernels to compile, as plan() will choose among them: of tuning/gate.hpp.
+template <class Port, const auto& kShapes>
 class Launcher {
  public:
   static GateOperation operation() { return {run, explain}; }
@@ -56,13 +57,10 @@ class Launcher {
     }
   }
 
-  static constexpr std::span<const tuning::GateShape> kShapes =
-      kWarp == 64 ? std::span<const tuning::GateShape>(tuning::kGateShapes64) : tuning::kGateShapes32;
-
   template <class Logit>
   static Status run_plan(const Call& call) {
     if (call.plan.items > 0) {
-      return run_shape<Logit>(call, std::make_index_sequence<kShapes.size()>());
+      return run_shape<Logit>(call, std::make_index_sequence<std::size(kShapes)>());
     }
     if (call.plan.lanes == kWarp) return run_any<Logit>(call);
     return {TY_UNSUPPORTED,

@@ -42,8 +42,12 @@ std::span<const tuning::GateRow> rows_for(const DeviceProperties& device) {
 }
 
 std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device) {
-  if (device.warp_size == 64) return tuning::kGateShapes64;
-  return tuning::kGateShapes32;
+  if (device.arch.starts_with("simt")) {
+    if (device.warp_size == 64) return tuning::kSimt64GateShapes;
+    return tuning::kSimt32GateShapes;
+  }
+  if (device.arch.starts_with("gfx")) return tuning::kAmdGateShapes;
+  return tuning::kNvidiaGateShapes;
 }
 
 Plan plan(const DeviceProperties& device, const Problem& problem) {
