@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
-#include <utility>
 
 #include "gate/contract.hpp"
 #include "gate/kernel_any.hpp"
@@ -59,32 +58,34 @@ class Launcher {
 
   template <class Logit>
   static Status run_plan(const Call& call) {
-    if (call.plan.items > 0) {
-      return run_shape<Logit>(call, std::make_index_sequence<std::size(kShapes)>());
-    }
+    if (call.plan.items > 0) return run_shape<Logit>(call);
     if (call.plan.lanes == kWarp) return run_any<Logit>(call);
+    return no_kernel(call);
+  }
+
+  static Status no_kernel(const Call& call) {
     return {TY_UNSUPPORTED,
             text("gate: lanes is ", call.plan.lanes, " with ", call.problem.num_experts,
                  " experts and top_k ", call.problem.top_k,
                  ", expected a number of lanes that holds them on ", call.device.name, ": use 0")};
   }
 
-  // The kernel of the plan's shape.
-  template <class Logit, size_t... kShape>
-  static Status run_shape(const Call& call, std::index_sequence<kShape...>) {
-    Status status;
-    const auto runs = [&]<size_t kIndex>() {
-      constexpr tuning::GateShape shape = kShapes[kIndex];
-      if (call.plan.lanes != shape.lanes || call.plan.items != shape.items) return false;
+  // The kernel of the plan's shape, from the one with this index on.
+  template <class Logit, size_t kIndex = 0>
+  static Status run_shape(const Call& call) {
+    constexpr tuning::GateShape shape = kShapes[kIndex];
+    if (call.plan.lanes == shape.lanes && call.plan.items == shape.items) {
       if constexpr (shape.lanes == 1) {
-        status = launch_thread<Logit, shape.items>(call);
+        return launch_thread<Logit, shape.items>(call);
       } else {
-        status = run_lanes<Logit, shape.lanes, shape.items>(call);
+        return run_lanes<Logit, shape.lanes, shape.items>(call);
       }
-      return true;
-    };
-    (void)(runs.template operator()<kShape>() || ...);
-    return status;
+    }
+    if constexpr (kIndex + 1 < std::size(kShapes)) {
+      return run_shape<Logit, kIndex + 1>(call);
+    } else {
+      return no_kernel(call);
+    }
   }
 
   template <class Logit, int kLanes, int kItems>

@@ -81,6 +81,7 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
       words += text(": ", problem.num_experts, " experts: ");
       break;
   }
+  if (plan.items == 0 && plan.lanes != device.warp_size) return words + "no kernel holds these experts";
   if (plan.items == 0) return words + "selection values in shared memory, for any shape";
   return words + text("a lane holds up to ", plan.items, " experts in registers");
 }
