@@ -85,7 +85,9 @@ struct LanesGate {
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    const int64_t token = static_cast<int64_t>(gpu.block()) * kTokens + gpu.thread() / kLanes;
+    const int64_t first = static_cast<int64_t>(gpu.block()) * kTokens;
+    if (first + gpu.warp() * (Thread::warp_size / kLanes) >= num_tokens) return;  // the whole warp
+    const int64_t token = first + gpu.thread() / kLanes;
     Row<Thread>(*this, gpu, token).choose();
   }
 

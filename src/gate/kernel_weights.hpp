@@ -30,14 +30,14 @@ TY_DEVICE void write_weights(Thread& gpu, const WeightRule& rule, const Outputs&
     for (int slot = 0; slot < kSlots; ++slot) {
       if (has(slot) && chosen.logit[slot] > highest) highest = chosen.logit[slot];
     }
-    highest = port::lanes_max<kLanes>(gpu, highest);
+    highest = port::lanes_max<kLanes>(gpu, highest, out.top_k);
   }
   float weight[kSlots];
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
     weight[slot] = has(slot) ? rule.numerator(chosen.logit[slot], highest) : 0;
   }
-  const float divisor = rule.divisor(port::lanes_tree_sum<kLanes>(gpu, weight), total);
+  const float divisor = rule.divisor(port::lanes_tree_sum<kLanes>(gpu, weight, out.top_k), total);
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
     weight[slot] = rule.weight(weight[slot], divisor);

@@ -40,23 +40,28 @@ TY_DEVICE ScanResult block_exclusive_sum(Thread& gpu, int32_t value, Partial& pa
   return {before, gpu.reduce_add(sum)};
 }
 
-// The highest value of each kLanes neighbouring lanes, to all of them.
+// The highest value of each kLanes neighbouring lanes, to all of them; where only the first `used` have one
+// that matters, to these.
 template <int kLanes, class Thread, class T>
-TY_DEVICE T lanes_max(Thread& gpu, T value) {
+TY_DEVICE T lanes_max(Thread& gpu, T value, int used = kLanes) {
 #pragma unroll
   for (int mask = 1; mask < kLanes; mask *= 2) {
+    if (mask >= used) break;
     const T other = gpu.shfl_xor(value, mask);
     value = other > value ? other : value;
   }
   return value;
 }
 
-// The sum over kLanes neighbouring lanes, to all of them, neighbours first: the same bits as any other way of
-// adding neighbours.
+// Likewise the sum, where the others have 0. Neighbours first: the same bits as any other way of adding
+// neighbours.
 template <int kLanes, class Thread>
-TY_DEVICE float lanes_tree_sum(Thread& gpu, float value) {
+TY_DEVICE float lanes_tree_sum(Thread& gpu, float value, int used = kLanes) {
 #pragma unroll
-  for (int mask = 1; mask < kLanes; mask *= 2) value += gpu.shfl_xor(value, mask);
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    if (mask >= used) break;
+    value += gpu.shfl_xor(value, mask);
+  }
   return value;
 }
 
@@ -72,10 +77,10 @@ TY_DEVICE float tree_sum(const float* value) {
 
 // The same over lanes, each of which holds the values of positions lane, lane + kLanes, ...
 template <int kLanes, int kSlots, class Thread>
-TY_DEVICE float lanes_tree_sum(Thread& gpu, const float (&value)[kSlots]) {
+TY_DEVICE float lanes_tree_sum(Thread& gpu, const float (&value)[kSlots], int used = kLanes) {
   float sum[kSlots];
 #pragma unroll
-  for (int slot = 0; slot < kSlots; ++slot) sum[slot] = lanes_tree_sum<kLanes>(gpu, value[slot]);
+  for (int slot = 0; slot < kSlots; ++slot) sum[slot] = lanes_tree_sum<kLanes>(gpu, value[slot], used);
   return tree_sum<kSlots>(sum);
 }
 
