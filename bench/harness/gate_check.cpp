@@ -266,7 +266,7 @@ std::string broken_promise(const GateProblem& problem, const GateOutputs& output
 }
 
 std::string mistake(const GateProblem& problem, const GateOutputs& got, const GateOutputs& right) {
-  const std::string different = difference(got, right);
+  std::string different = difference(got, right);
   if (different.empty() || problem.bias.empty()) return different;
   // Their counts must be those of their own ids: all of them are checked.
   return got.counts.empty() ? first_broken(problem, got, &right) : broken_promise(problem, got);

@@ -44,8 +44,9 @@ std::vector<double> logits_of(const ReferenceInput& input, int64_t token) {
 
 std::vector<double> scores_of(const ReferenceInput& input, const std::vector<double>& logits) {
   if (input.score == TY_GATE_SOFTMAX) return softmax(logits);
-  std::vector<double> scores;
-  for (const double x : logits) scores.push_back(std::isnan(x) ? 0 : score_of(input.score, x));
+  std::vector<double> scores(logits.size());
+  std::transform(logits.begin(), logits.end(), scores.begin(),
+                 [&](double x) { return std::isnan(x) ? 0 : score_of(input.score, x); });
   return scores;
 }
 
@@ -136,7 +137,8 @@ int32_t reference_physical(const ReferenceInput& input, int64_t token, int32_t e
   hash ^= hash >> 16;
   const int32_t count = std::clamp(input.num_replicas[static_cast<size_t>(expert)], 1, columns);
   const auto which = static_cast<int32_t>(static_cast<uint64_t>(hash) * static_cast<uint64_t>(count) >> 32);
-  return input.replicas[static_cast<size_t>(expert * columns + which)];
+  return input
+      .replicas[static_cast<size_t>(expert) * static_cast<size_t>(columns) + static_cast<size_t>(which)];
 }
 
 ReferenceOutput reference(const ReferenceInput& input) {
@@ -144,7 +146,7 @@ ReferenceOutput reference(const ReferenceInput& input) {
   out.counts.assign(static_cast<size_t>(input.num_experts), 0);
   out.physical_counts.assign(static_cast<size_t>(input.num_physical_experts), 0);
   const auto tokens = static_cast<int64_t>(input.logits.size()) / input.num_experts;
-  const size_t columns = static_cast<size_t>(input.top_k + input.num_shared_experts);
+  const size_t columns = static_cast<size_t>(input.top_k) + static_cast<size_t>(input.num_shared_experts);
   for (int64_t token = 0; token < tokens; ++token) {
     if (token >= input.num_real_tokens) {
       out.ids.insert(out.ids.end(), columns, -1);
