@@ -124,10 +124,10 @@ struct LanesGate {
       }
       if constexpr (kGrouped) {
         const float second_best = mask_groups();
-        const bool enough = 2 * gate_.kept_groups >= gate_.out.top_k;  // two of each group are that good
-        rank(keep_survivors(enough ? second_best : bound()));
+        const bool too_few = 2 * gate_.kept_groups < gate_.out.top_k;  // else two of each group are that good
+        rank(keep_survivors(too_few ? bound() : second_best, too_few));
       } else {
-        rank(keep_survivors(bound()));
+        rank(keep_survivors(bound(), true));
       }
       weigh();
     }
@@ -265,8 +265,9 @@ struct LanesGate {
       return lanes_min(lowest);
     }
 
-    // Puts the survivors into shared memory, in any order; returns their number.
-    TY_DEVICE int keep_survivors(float bound) {
+    // Puts the survivors into shared memory, in any order; returns their number. A bound that is not of the
+    // parts may let too many survive: then that one is taken.
+    TY_DEVICE int keep_survivors(float bound, bool is_of_parts) {
       int counted = 0;
 #pragma unroll
       for (int i = 0; i < kItems; ++i) counted += value_[i] >= bound;
@@ -283,7 +284,7 @@ struct LanesGate {
       }
       int kept = all;
       if (gpu_.any(!fit)) {
-        const int few = keep_few_equals(this->bound(), fit);
+        const int few = keep_few_equals(is_of_parts ? bound : this->bound(), fit);
         kept = fit ? all : few;
       }
       // Ranks are counted by four.
