@@ -181,7 +181,7 @@ void AlignCommand::run() const {
   summarise(summary, input, outputs);
   if (!device.is_simulated()) {
     AlignTimer timer(device, {input}, options);
-    const Timing timing = timer.measure();
+    const Timing timing = timer.measure(library(device, timer.args(), timer.stream()));
     summary.line("time", "{:.2f} µs a call ({:.2f} to {:.2f}), {}", timing.us.p50, timing.us.p20,
                  timing.us.p80, timer_name(device));
   }

@@ -1,12 +1,13 @@
 // tokenyard bench: times an operation, every case verified before and after.
 #include <fmt/format.h>
 
-#include <cmath>
+#include <fstream>
+#include <memory>
 
-#include "bench_results.hpp"
+#include "bench_inputs.hpp"
+#include "bench_result.hpp"
 #include "device_option.hpp"
 #include "failure.hpp"
-#include "harness/problem.hpp"
 #include "problem_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -15,7 +16,6 @@
 namespace tokenyard::cli {
 namespace {
 
-using harness::AlignProblem;
 using harness::AlignShape;
 using harness::Distribution;
 
@@ -23,35 +23,27 @@ struct BenchAlignCommand {
   std::vector<int64_t> tokens{1, 16, 64, 256, 1024, 4096, 8192, 16384, 32768, 65536};
   std::vector<int32_t> experts{256}, top_k{8}, block{128};
   std::vector<Distribution> distributions{Distribution::kUniform};
+  std::string loads_file;
   bool int64_ids = false;
   bool optional_outputs = false;
+  bool cold = false;
+  bool with_baselines = false;
   uint64_t seed = 0;
   std::string device_name = "best";
   std::optional<ty_align_path> path;
   std::string json_file;
   std::string command_line;
 
-  void run() const;
-  std::vector<AlignShape> shapes() const;
-  Json measure(const Device& device, const AlignShape& shape) const;
-};
+  struct Case {
+    const Routing& routing;
+    AlignShape shape;
+  };
 
-// Draws the inputs of the calls in a graph. Few tokens: other ones each. Many: one draw, read from another
-// row on by each, which is as good for the time and does not take minutes to draw.
-std::vector<AlignProblem> rotated_inputs(const AlignShape& shape) {
-  constexpr int64_t kLargestPool = 20'480;
-  AlignShape pool_shape = shape;
-  pool_shape.tokens = std::max(shape.tokens, std::min(shape.tokens * kCallsInGraph, kLargestPool));
-  const std::vector<int64_t> pool = harness::draw(pool_shape).ids;
-  std::vector<AlignProblem> inputs;
-  for (int64_t i = 0; i < kCallsInGraph; ++i) {
-    const int64_t first = i * pool_shape.tokens / kCallsInGraph * shape.top_k;
-    std::vector<int64_t> ids(static_cast<size_t>(shape.tokens) * shape.top_k);
-    for (size_t j = 0; j < ids.size(); ++j) ids[j] = pool[(first + j) % pool.size()];
-    inputs.push_back(harness::from_ids(shape, std::move(ids)));
-  }
-  return inputs;
-}
+  void run() const;
+  std::vector<Routing> routings() const;
+  std::vector<Case> cases(const std::vector<Routing>& routings) const;
+  void measure(const Device& device, const Case& one, Json& results) const;
+};
 
 // The path's name, with which its explanation begins: "grid: …", or "grid, as asked for: …".
 std::string path_taken(const Device& device, const AlignShape& shape, ty_align_path path) {
@@ -62,21 +54,25 @@ std::string path_taken(const Device& device, const AlignShape& shape, ty_align_p
   return explanation.substr(0, explanation.find_first_of(":,"));
 }
 
-std::vector<AlignShape> BenchAlignCommand::shapes() const {
-  std::vector<AlignShape> all;
+std::vector<Routing> BenchAlignCommand::routings() const {
+  if (!loads_file.empty()) return {Routing(loads_file)};
+  return {distributions.begin(), distributions.end()};
+}
+
+std::vector<BenchAlignCommand::Case> BenchAlignCommand::cases(const std::vector<Routing>& routings) const {
+  std::vector<Case> all;
   for (int32_t e : experts) {
     for (int32_t k : top_k) {
       for (int32_t b : block) {
-        for (Distribution distribution : distributions) {
+        for (const Routing& routing : routings) {
           for (int64_t t : tokens) {
-            all.push_back({.tokens = t,
-                           .top_k = k,
-                           .experts = e,
-                           .block = b,
-                           .int64_ids = int64_ids,
-                           .distribution = distribution,
-                           .seed = seed});
-            check_shape(all.back());
+            all.push_back({routing, routing.with({.tokens = t,
+                                                  .top_k = k,
+                                                  .experts = e,
+                                                  .block = b,
+                                                  .int64_ids = int64_ids,
+                                                  .seed = seed})});
+            check_shape(all.back().shape);
           }
         }
       }
@@ -85,71 +81,71 @@ std::vector<AlignShape> BenchAlignCommand::shapes() const {
   return all;
 }
 
-Json BenchAlignCommand::measure(const Device& device, const AlignShape& shape) const {
+void BenchAlignCommand::measure(const Device& device, const Case& one, Json& results) const {
   const ty_align_path wanted = path.value_or(TY_ALIGN_AUTO);
-  AlignTimer timer(device, rotated_inputs(shape), {.path = wanted, .optional_outputs = optional_outputs});
-  const auto verify = [&](const char* when) {
-    const std::string wrong = timer.difference();
-    if (!wrong.empty()) {
-      throw Failure(fmt::format("{} tokens: wrong {} the measurement: {}; {}", shape.tokens, when, wrong,
-                                shape.command()));
+  AlignTimer timer(device, rotated_inputs(one.routing, one.shape, kCallsInGraph),
+                   {.path = wanted, .optional_outputs = optional_outputs});
+  std::vector<Implementation> implementations{library(device, timer.args(), timer.stream())};
+  if (with_baselines) {
+    for (Implementation& other : baselines(device, timer.args(), timer.stream())) {
+      implementations.push_back(std::move(other));
     }
-  };
-  verify("before");
-  const Timing timing = timer.measure();
-  verify("after");
-  return {{"op", "align"},
-          {"impl", "tokenyard"},
-          {"path", path_taken(device, shape, wanted)},
-          {"tokens", shape.tokens},
-          {"top_k", shape.top_k},
-          {"experts", shape.experts},
-          {"block", shape.block},
-          {"dtype", shape.int64_ids ? "int64" : "int32"},
-          {"distribution", word_of(distribution_choices(), shape.distribution)},
-          {"order", "stable"},
-          {"padding_written", true},
-          {"cold", true},  // every call of a graph reads other ids
-          {"floor_us", or_null(timing.floor_us)},
-          {"us_p20", rounded(timing.us.p20)},
-          {"us_p50", rounded(timing.us.p50)},
-          {"us_p80", rounded(timing.us.p80)},
-          {"host_ns", std::round(timing.host_ns)},
-          {"verified", true}};
-}
-
-void print_header() {
-  fmt::print("{:>7} {:>9} {:>5} {:>8} {:>11} {:>8} {:>8} {:>8} {:>6} {:>8}\n", "tokens", "K of E", "block",
-             "ids", "path", "p20 µs", "p50 µs", "p80 µs", "floor", "host ns");
-}
-
-void print_row(const Json& row) {
-  const std::string floor =
-      row["floor_us"].is_null() ? "-" : fmt::format("{:.2f}", row["floor_us"].get<double>());
-  fmt::print("{:>7} {:>9} {:>5} {:>8} {:>11} {:>8.2f} {:>8.2f} {:>8.2f} {:>6} {:>8.0f}\n",
-             row["tokens"].get<int64_t>(),
-             fmt::format("{} of {}", row["top_k"].get<int>(), row["experts"].get<int>()),
-             row["block"].get<int>(), row["distribution"].get<std::string>(), row["path"].get<std::string>(),
-             row["us_p20"].get<double>(), row["us_p50"].get<double>(), row["us_p80"].get<double>(), floor,
-             row["host_ns"].get<double>());
-  std::fflush(stdout);
+  }
+  for (const Implementation& implementation : implementations) {
+    const auto verify = [&](const char* when) {
+      const std::string wrong = timer.difference(implementation);
+      if (wrong.empty()) return;
+      throw Failure(
+          fmt::format("{}: wrong {} the measurement of {} tokens x {} of {}, blocks of {}, {} ids: {}",
+                      implementation.name, when, one.shape.tokens, one.shape.top_k, one.shape.experts,
+                      one.shape.block, one.routing.name(), wrong));
+    };
+    const Caches caches = cold ? Caches::kCold : Caches::kWarm;
+    verify("before");
+    const Timing timing = timer.measure(implementation, caches);
+    verify("after");
+    const bool is_ours = &implementation == &implementations.front();
+    const std::string taken = is_ours ? path_taken(device, one.shape, wanted) : "";
+    results.push_back(to_row({implementation, taken, one.shape, one.routing.name(), caches, timing}));
+    clear_progress();
+    print_row(results.back());
+  }
 }
 
 void BenchAlignCommand::run() const {
-  const Device device = open_benchmarked(device_name);
-  const std::vector<AlignShape> cases = shapes();
-  ResultFile file(json_file);
-  announce("align", device);
+  const Device device = open_device(device_name);
+  if (device.is_simulated()) {
+    throw wrong_usage(fmt::format(
+        "--device is {}, expected a GPU or the CPU: a simulation's times say nothing", device.backend->name));
+  }
+  if (cold && !device.is_gpu()) {
+    throw wrong_usage("--cold is given, expected a GPU: by the clock nothing is timed with cold caches");
+  }
+  if (with_baselines && device.id.backend != TY_CUDA) {
+    throw wrong_usage(
+        fmt::format("--baselines is given, expected --device cuda, not {}: they are written in CUDA",
+                    device.backend->name));
+  }
+  const std::vector<Routing> all_routings = routings();
+  const std::vector<Case> all = cases(all_routings);
+  std::ofstream file;
+  if (!json_file.empty()) {  // before the measurement, which may take long
+    file.open(json_file);
+    if (!file) throw Failure(fmt::format("--json: cannot write {}", json_file));
+  }
+  fmt::print(stderr, "bench align on {}\n  {}, {} inputs in rotation\n", device.description,
+             timer_name(device), kCallsInGraph);
+  if (!device.why_not_best.empty()) fmt::print(stderr, "  {}\n", device.why_not_best);
+
   print_header();
   Json results = Json::array();
-  for (const AlignShape& shape : cases) {
-    show_progress(fmt::format("case {} of {}: {} tokens", results.size() + 1, cases.size(), shape.tokens));
-    const Json row = measure(device, shape);
-    clear_progress();
-    print_row(row);
-    results.push_back(row);
+  for (size_t i = 0; i < all.size(); ++i) {
+    show_progress(fmt::format("case {} of {}: {} tokens", i + 1, all.size(), all[i].shape.tokens));
+    measure(device, all[i], results);
   }
-  file.write(device, command_line, results);
+  if (json_file.empty()) return;
+  file << Json{{"context", to_context(device, command_line)}, {"results", results}}.dump(2) << "\n";
+  if (!file.flush()) throw Failure(fmt::format("--json: cannot write {}", json_file));
 }
 
 void add_bench_align(CLI::App& bench, const std::string& command_line) {
@@ -161,20 +157,42 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
       "Times align for every combination of the lists given, in µs a call: 20 calls in a graph,\n"
       "each with ids of its own, median and spread of 60 replays; on a CPU, each call by the clock.");
   const auto list = [&](const char* option, auto& target, const char* description) {
-    align.add_option(option, target, description)->delimiter(',')->type_name("N,...")->capture_default_str();
+    return align.add_option(option, target, description)
+        ->delimiter(',')
+        ->type_name("N,...")
+        ->capture_default_str();
   };
   list("--tokens", command->tokens, "T, rows of topk_ids [T, K]");
-  list("--top-k", command->top_k, "K, experts that each token chooses");
-  list("--experts", command->experts, "E");
+  CLI::Option* top_k = list("--top-k", command->top_k, "K, experts that each token chooses");
+  CLI::Option* experts = list("--experts", command->experts, "E");
   list("--block", command->block, "B, slots in a block");
-  add_choice_list(
+  CLI::Option* distribution = add_choice_list(
       align, "--distribution", distribution_choices(), command->distributions,
       "uniform, zipf (exponent 1.2), hot (one expert\nthat all tokens name), one (all pairs on one);\n"
       "by default uniform");
+  align
+      .add_option("--loads", command->loads_file,
+                  "draw ids to the expert loads of a real model:\na file of bench/harness/loads")
+      ->type_name("FILE")
+      ->excludes(top_k)
+      ->excludes(experts)
+      ->excludes(distribution);
   align.add_option("--seed", command->seed, "of the ids")->type_name("N")->capture_default_str();
   align.add_flag("--int64", command->int64_ids, "ids as int64");
-  align.add_flag("--all-outputs", command->optional_outputs,
-                 "the optional outputs too: counts, offsets,\ninverse, block_rows, num_dropped");
+  CLI::Option* all_outputs = align.add_flag("--all-outputs", command->optional_outputs,
+                                            "the optional outputs too: counts, offsets,\n"
+                                            "inverse, block_rows, num_dropped");
+  align.add_flag(
+      "--cold", command->cold,
+      "overwrite the caches before each call; the time\nthat this takes is measured and taken off");
+#ifdef TOKENYARD_BASELINES
+  align
+      .add_flag("--baselines", command->with_baselines,
+                "beside each case, other designs on the same\ninputs (bench/baselines), up to 1024 experts")
+      ->excludes(all_outputs);
+#else
+  static_cast<void>(all_outputs);
+#endif
   add_device_option(align, command->device_name);
   add_path_option(align, command->path, "auto, everywhere, grid or split");
   align.add_option("--json", command->json_file, "write context and results there")->type_name("FILE");

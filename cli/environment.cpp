@@ -26,21 +26,14 @@ std::optional<std::string> ask_driver(const Device& device, const char* question
                                 device.id.ordinal));
 }
 
-std::optional<std::string> commit() {
-#ifdef TOKENYARD_COMMIT  // for builds outside of a checkout
-  return TOKENYARD_COMMIT;
-#else
-  return first_line("git describe --always --dirty --abbrev=12 --exclude='*'");
-#endif
-}
-
 }  // namespace
 
 Environment environment(const Device& device) {
   Environment found;
   found.driver = ask_driver(device, "driver_version");
   if (const auto clock = ask_driver(device, "clocks.sm")) found.sm_clock_mhz = std::atoi(clock->c_str());
-  found.commit = commit();
+  const std::string commit = TOKENYARD_COMMIT;
+  if (!commit.empty()) found.commit = commit;
   found.toolkit = TOKENYARD_TOOLKIT;
   found.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   return found;

@@ -11,7 +11,7 @@ namespace tokenyard::cli {
 struct Environment {
   std::optional<std::string> driver;
   std::optional<int> sm_clock_mhz;    // now: ask while the card is still warm from the measurement
-  std::optional<std::string> commit;  // with "-dirty" where the tree differs from it
+  std::optional<std::string> commit;  // of the sources, with "-dirty" where they differ from it
   std::string toolkit;
   std::string date;  // UTC, ISO 8601
 };

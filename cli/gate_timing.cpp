@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "failure.hpp"
+#include "handle.hpp"
 
 namespace tokenyard::cli {
 
@@ -15,7 +16,9 @@ GateTimer::GateTimer(const Device& device, std::vector<harness::GateProblem> inp
     require(harness::GateRun::create(device.id, input, options, run));
     runs_.push_back(std::move(*run));
   }
-  stream_ = create_stream(device);
+  Stream stream = nullptr;
+  require(device.runtime().create_stream(&stream));
+  stream_ = owned(device.runtime(), stream, &Runtime::destroy_stream);
 }
 
 GateTimer::~GateTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
@@ -43,7 +46,7 @@ std::string GateTimer::mistake() {
 }
 
 Timing GateTimer::measure() {
-  return time_calls(device_, stream_.get(), [this](size_t i) { return call(i); });
+  return time_calls(device_, stream_.get(), [this](size_t i) { return call(i); }, Caches::kWarm);
 }
 
 }  // namespace tokenyard::cli

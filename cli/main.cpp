@@ -40,10 +40,15 @@ int report(const CLI::App& app, std::string message, int exit_code) {
   return exit_code;
 }
 
-// What the user typed, with the tool's name for its path.
+// What the user typed, without folders, which only this machine has: of a file its name, of the tool its own.
 std::string command_line(const CLI::App& app, int argc, char** argv) {
   std::string line = app.get_name();
-  for (int i = 1; i < argc; ++i) line += fmt::format(" {}", argv[i]);
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const size_t value = argument.starts_with("--") ? argument.find('=') + 1 : 0;
+    const size_t name = argument.rfind('/') + 1;
+    line += " " + argument.substr(0, value) + argument.substr(std::max(value, name));
+  }
   return line;
 }
 

@@ -9,16 +9,12 @@
 #include <vector>
 
 #include "device_option.hpp"
+#include "graph_timer.hpp"
 #include "harness/align_run.hpp"
+#include "implementation.hpp"
+#include "quantiles.hpp"
 
 namespace tokenyard::cli {
-
-inline constexpr int kCallsInGraph = 20;
-inline constexpr int kReplays = 60;
-
-struct Quantiles {
-  double p20, p50, p80;
-};
 
 struct Timing {
   Quantiles us;                    // a call on the device; on a CPU the call itself
@@ -29,34 +25,35 @@ struct Timing {
 // How times are taken on a device, in words.
 std::string timer_name(const Device& device);
 
-// Times `call(i)`, which enqueues a call with input i of kCallsInGraph or fewer, again and again.
-Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call);
+// Times `call(i)`, which enqueues a call with the i-th of kCallsInGraph inputs or fewer, again and again.
+Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call,
+                  Caches caches);
 
-// A stream of the device, given back at its end.
-std::shared_ptr<void> create_stream(const Device& device);
-
-// Inputs of one shape, each in device memory of its own, so that a call does not find its ids in the cache
-// where the call before left them. Outputs and workspace are one set, as in an engine.
+// Inputs of one shape, each in device memory of its own, so that a call does not find its ids where the call
+// before read them. Outputs are one set, as in an engine.
 class AlignTimer {
  public:
   AlignTimer(const Device& device, std::vector<harness::AlignProblem> inputs,
              const harness::AlignOptions& options);
   ~AlignTimer();
 
+  // What implementations are made for, and the stream that they run on.
+  const ty_align_args& args() const { return runs_[0].args(); }
+  Stream stream() const { return stream_.get(); }
+
   // "" if every input gives what the reference says, else the first difference.
-  std::string difference();
-  Timing measure();
+  std::string difference(const Implementation& implementation);
+  Timing measure(const Implementation& implementation, Caches caches = Caches::kWarm);
 
  private:
-  Status call(size_t input);
+  Status call(const Implementation& implementation, size_t input);
 
   const Device& device_;
   std::vector<harness::AlignProblem> inputs_;
   harness::AlignOptions options_;
   std::vector<harness::AlignRun> runs_;  // one for each input; all calls write the first one's outputs
+  std::vector<harness::AlignOutputs> expected_;  // likewise, once asked for a difference
   std::shared_ptr<void> stream_;
-  std::shared_ptr<void> workspace_memory_;
-  std::shared_ptr<ty_workspace> workspace_;
 };
 
 }  // namespace tokenyard::cli

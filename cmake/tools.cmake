@@ -1,4 +1,4 @@
-# What stands around the library: the SIMT executor with its backends, the harness and the command.
+# What stands around the library: the SIMT executor with its backends, the harness, the baselines and the command.
 
 find_package(Boost 1.74 COMPONENTS context)
 if(Boost_CONTEXT_FOUND)
@@ -11,4 +11,7 @@ else()
 endif()
 
 add_subdirectory(bench/harness)
+if(TOKENYARD_CUDA)
+  add_subdirectory(bench/baselines)  # tokenyard_baselines
+endif()
 add_subdirectory(cli)

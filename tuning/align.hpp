@@ -1,63 +1,66 @@
-// Tuning of align, as data: how large its kernels are on each family of devices, and which path a number
-// of pairs takes. plan() in src/align/plan.cpp reads the rows; nothing else decides.
+// Tuning of align, as data: which launches are compiled for each family of devices, and in what order they
+// are preferred. plan() in src/align/plan.cpp reads it; nothing else decides.
 #pragma once
 
 #include <cstdint>
-#include <limits>
-
-#include "tokenyard/tokenyard.h"
+#include <span>
 
 namespace tokenyard::tuning {
 
-// Threads of a block and pairs of a thread, per kernel.
-struct AlignGeometry {
-  int everywhere_threads, everywhere_items;              // small batches
-  int everywhere_large_threads, everywhere_large_items;  // the rest of that path
-  int grid_threads;
-  int grid_items, grid_large_items;  // chunks of one tile; the rest
+struct Block {
+  int threads, items;  // pairs of a thread
 };
 
-inline constexpr AlignGeometry kNvidiaGeometry{256, 2, 1024, 8, 1024, 2, 8};
-inline constexpr AlignGeometry kAmdGeometry{256, 2, 512, 4, 256, 4, 1};
-// The executor runs a fiber per thread: small blocks, so that small problems have many tiles and blocks.
-inline constexpr AlignGeometry kSimtGeometry{64, 2, 128, 4, 256, 1, 4};
+// Threads of a tile's block that sort; the others hold an expert each.
+constexpr int sorters(int threads, int experts) { return threads > experts ? threads - experts : threads; }
 
-struct AlignRow {
-  int64_t max_pairs;  // the row serves problems up to this size
-  ty_align_path path;
-  int32_t blocks;   // everywhere: at most this many; grid: this many, or what the device can hold
-  int32_t cluster;  // blocks in a cluster
+// A launch in which every block takes one tile of the pairs.
+struct Tiles {
+  int blocks, cluster;
+  Block block;  // pairs of a sorter
+  int experts;  // that it sorts by at most: 256 or 512, no more than threads
+
+  constexpr int tile() const { return sorters(block.threads, experts) * block.items; }
+  constexpr int64_t pairs() const { return int64_t{blocks} * tile(); }
 };
 
-inline constexpr int64_t kAnyPairs = std::numeric_limits<int64_t>::max();
-
-// Devices with clusters. Measured on an H200: bench/results/.
-inline constexpr AlignRow kHopperRows[] = {
-    {8192, TY_ALIGN_EVERYWHERE, 128, 1}, {16384, TY_ALIGN_GRID, 16, 1},      {32768, TY_ALIGN_GRID, 32, 4},
-    {131072, TY_ALIGN_GRID, 64, 8},      {kAnyPairs, TY_ALIGN_GRID, 120, 8},
+struct AlignKernels {
+  std::span<const Block> everywhere;  // the first that holds all pairs runs,
+  int64_t everywhere_pairs;           // up to so many pairs
+  std::span<const Tiles> tiles;       // beyond: the first that holds all pairs and experts,
+  Block grid;                         // or else as many tiles as it takes, in so many blocks
+  int grid_blocks, grid_cluster;
 };
+
+inline constexpr Block kNvidiaEverywhere[] = {{128, 1}, {512, 1}, {512, 4}, {512, 8}, {1024, 8}};
+
+// Devices with clusters. Measured on an H200: bench/results/h200-align.json.
+inline constexpr Tiles kHopperTiles[] = {
+    {16, 1, {1024, 1}, 256}, {16, 1, {1024, 2}, 256},  {32, 4, {1024, 2}, 256},  {64, 8, {1024, 2}, 256},
+    {64, 8, {1024, 3}, 256}, {120, 8, {1024, 3}, 256}, {120, 8, {1024, 8}, 256}, {16, 1, {1024, 2}, 512},
+    {32, 4, {1024, 2}, 512}, {64, 8, {1024, 2}, 512},  {64, 8, {1024, 4}, 512},  {120, 8, {1024, 9}, 512},
+};
+inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 8192, kHopperTiles, {1024, 8}, 120, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
-inline constexpr AlignRow kNvidiaRows[] = {
-    {8192, TY_ALIGN_EVERYWHERE, 128, 1},
-    {16384, TY_ALIGN_GRID, 16, 1},
-    {65536, TY_ALIGN_GRID, 32, 1},
-    {kAnyPairs, TY_ALIGN_GRID, 64, 1},
+inline constexpr Tiles kAmpereTiles[] = {
+    {16, 1, {1024, 2}, 256}, {32, 1, {1024, 3}, 256}, {64, 1, {1024, 8}, 256},
+    {16, 1, {1024, 2}, 512}, {32, 1, {1024, 4}, 512}, {64, 1, {1024, 9}, 512},
 };
+inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 8192, kAmpereTiles, {1024, 8}, 64, 1};
 
 // AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
-inline constexpr AlignRow kAmdRows[] = {
-    {8192, TY_ALIGN_EVERYWHERE, 128, 1},
-    {32768, TY_ALIGN_GRID, 32, 1},
-    {kAnyPairs, TY_ALIGN_GRID, 128, 1},
-};
+inline constexpr Block kAmdEverywhere[] = {{256, 1}, {512, 8}};
+inline constexpr Tiles kAmdTiles[] = {{32, 1, {256, 4}, 256}, {128, 1, {256, 4}, 256}};
+inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 128, 1};
 
-// The executor: every kind of row at sizes that it can run in a moment.
-inline constexpr AlignRow kSimtRows[] = {
-    {512, TY_ALIGN_EVERYWHERE, 16, 1},
-    {1024, TY_ALIGN_GRID, 4, 1},
-    {2048, TY_ALIGN_GRID, 8, 4},
-    {kAnyPairs, TY_ALIGN_GRID, 16, 8},
+// The executor: a fiber per thread, so small blocks, and every kind of launch at sizes that it runs in a
+// moment.
+inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
+inline constexpr Tiles kSimtTiles[] = {
+    {4, 1, {256, 1}, 256}, {4, 4, {384, 4}, 256}, {10, 1, {384, 2}, 256},
+    {8, 4, {512, 3}, 256}, {4, 1, {512, 1}, 512}, {4, 4, {1024, 3}, 512},
 };
+inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 
 }  // namespace tokenyard::tuning

@@ -232,6 +232,14 @@ AlignOutputs expected(const AlignProblem& problem) {
           .num_dropped = out.num_dropped};
 }
 
+void sort_runs(AlignOutputs& outputs, const AlignOutputs& want) {
+  if (outputs.sorted_pair_ids.size() != want.sorted_pair_ids.size()) return;  // difference() will say so
+  for (size_t expert = 0; expert < want.counts.size(); ++expert) {
+    const auto first = outputs.sorted_pair_ids.begin() + want.offsets[expert];
+    std::sort(first, first + want.counts[expert]);
+  }
+}
+
 std::string difference(const AlignOutputs& got, const AlignOutputs& want) {
   for (std::string found : {first_difference("num_padded", got.num_padded, want.num_padded),
                             first_difference("counts", got.counts, want.counts),

@@ -24,6 +24,10 @@ struct AlignOutputs {
 // What the sequential reference (src/align/reference.hpp) says.
 AlignOutputs expected(const AlignProblem& problem);
 
+// Sorts each expert's pairs in `outputs.sorted_pair_ids`, where `want` has them: what an order that is not
+// stable must be equal to after that.
+void sort_runs(AlignOutputs& outputs, const AlignOutputs& want);
+
 // "" if equal, else the first difference: "sorted_pair_ids[17] is 5, expected 4 (of 1024)".
 std::string difference(const AlignOutputs& got, const AlignOutputs& want);
 

@@ -99,7 +99,7 @@ TY_API void ty_workspace_destroy(ty_workspace* workspace);
 /* How align runs. Every path writes the same bits; the choice matters for time alone. */
 typedef enum ty_align_path {
   TY_ALIGN_AUTO = 0,
-  TY_ALIGN_EVERYWHERE = 1, /* one launch; every block computes everything it needs; no workspace */
+  TY_ALIGN_EVERYWHERE = 1, /* one launch; every block computes everything; some thousand pairs */
   TY_ALIGN_GRID = 2,       /* one cooperative launch; blocks exchange counts; needs a workspace */
   TY_ALIGN_SPLIT = 3       /* two launches, no residency needed; needs a workspace */
 } ty_align_path;

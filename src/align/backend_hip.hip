@@ -9,7 +9,7 @@ namespace tokenyard {
 
 const Backend& hip_backend() {
   static const Backend backend{TY_HIP, "hip", &port::hip::runtime(),
-                               align::Launcher<port::hip::Port, tuning::kAmdGeometry>::operation()};
+                               align::Launcher<port::hip::Port, tuning::kAmd>::operation()};
   return backend;
 }
 

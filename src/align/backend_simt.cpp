@@ -10,9 +10,9 @@ namespace tokenyard {
 
 void register_simt_backends() {
   add_backend({kBackendSimt32, "simt32", &port::host::runtime<32>(),
-               align::Launcher<port::host::Port<32>, tuning::kSimtGeometry>::operation()});
+               align::Launcher<port::host::Port<32>, tuning::kSimt>::operation()});
   add_backend({kBackendSimt64, "simt64", &port::host::runtime<64>(),
-               align::Launcher<port::host::Port<64>, tuning::kSimtGeometry>::operation()});
+               align::Launcher<port::host::Port<64>, tuning::kSimt>::operation()});
 }
 
 }  // namespace tokenyard

@@ -21,6 +21,13 @@ namespace tokenyard::align {
 inline constexpr int kCountBits = 24;
 inline constexpr int32_t kMaxRowPairs = (1 << kCountBits) - 1;
 
+// Words of a row.
+constexpr int32_t exchange_columns(int32_t experts) {
+  return experts <= 256 ? 256 : experts <= 512 ? 512 : experts;
+}
+
+// kColumns is how many words a row has, or 0 if that is known at the launch only.
+template <int kColumns = 0>
 class Exchange {
  public:
   static constexpr size_t kHeadBytes = 256;
@@ -35,13 +42,14 @@ class Exchange {
         rows_(rows),
         columns_(columns) {}
 
-  TY_DEVICE int32_t columns() const { return columns_; }
+  TY_DEVICE int32_t columns() const { return kColumns != 0 ? kColumns : columns_; }
 
-  // This launch's tag, shifted to its place in a word.
+  // The epoch of the launch before, and the tag of this one: its epoch, shifted to its place in a word.
   template <class Thread>
-  TY_DEVICE uint64_t tag(Thread& gpu) const {
-    return (gpu.load(epoch_) + 1) << kCountBits;
+  TY_DEVICE uint64_t epoch(Thread& gpu) const {
+    return gpu.load(epoch_);
   }
+  static TY_DEVICE uint64_t tag(uint64_t epoch) { return (epoch + 1) << kCountBits; }
   template <class Thread>
   TY_DEVICE void advance(Thread& gpu, uint64_t tag) const {
     gpu.store(epoch_, tag >> kCountBits);
@@ -49,55 +57,53 @@ class Exchange {
 
   template <class Thread>
   TY_DEVICE void publish(Thread& gpu, uint64_t tag, int32_t row, int32_t column, int32_t count) const {
-    gpu.store(words_ + static_cast<int64_t>(row) * columns_ + column, tag | static_cast<uint64_t>(count));
+    gpu.store(words_ + static_cast<int64_t>(row) * columns() + column, tag | static_cast<uint64_t>(count));
   }
 
-  // Some words of a column, on their way. Fewer where waves are wide: AMD's compiler keeps the addresses,
-  // too.
-  template <class Thread>
-  static constexpr int kInFlight = Thread::warp_size == 32 ? 8 : 2;
-  template <class Thread>
+  // Some words of a column, on their way. With kAll the table has exactly as many rows.
+  template <int kInFlight>
   struct Words {
-    uint64_t word[kInFlight<Thread>];
+    uint64_t word[kInFlight];
   };
-  template <class Thread>
-  TY_DEVICE void request(Thread& gpu, int32_t first_row, int32_t column, Words<Thread>& words) const {
-    if (column >= columns_) return;
+  template <bool kAll = false, class Thread, int kInFlight>
+  TY_DEVICE void request(Thread& gpu, int32_t first_row, int32_t column, Words<kInFlight>& words) const {
+    const uint64_t* const from = words_ + static_cast<int64_t>(first_row) * columns() + column;
 #pragma unroll
-    for (int i = 0; i < kInFlight<Thread>; ++i) {  // beyond the last row, the last row again
-      const int32_t row = port::min_of(first_row + i, rows_ - 1);
-      words.word[i] = gpu.load(words_ + static_cast<int64_t>(row) * columns_ + column);
+    for (int i = 0; i < kInFlight; ++i) {
+      if (kAll || first_row + i < rows_) words.word[i] = gpu.load(from + static_cast<int64_t>(i) * columns());
     }
   }
 
-  // Adds up a column: `before` over the rows above `row`, `total` over all. `words` holds what request()
-  // brought of the first rows. With kPoll it waits for words of this launch; without, a kernel boundary has
-  // ordered them and the tag does not matter.
-  template <bool kPoll, class Thread>
-  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t row, int32_t column, Words<Thread>& words,
-                        int32_t& before, int32_t& total) const {
-    for (int32_t first = 0; first < rows_; first += kInFlight<Thread>) {
-      if (first > 0) request(gpu, first, column, words);
-      while (kPoll && !fresh<Thread>(words, tag)) {
-        gpu.pause();
-        request(gpu, first, column, words);
-      }
+  // Adds up some rows of a column: `before` over those above `row`, `total` over all. `words` holds what
+  // request() brought. With kPoll it waits for words of this launch; without, a kernel boundary has ordered
+  // them and the tag does not matter.
+  template <bool kPoll, bool kAll = false, class Thread, int kInFlight>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t first_row, int32_t row, int32_t column,
+                        Words<kInFlight>& words, int32_t& before, int32_t& total) const {
+#pragma unroll 1
+    while (kPoll && !fresh<kAll>(words, first_row, tag)) {
+      gpu.pause();
+      request<kAll>(gpu, first_row, column, words);
+    }
 #pragma unroll
-      for (int i = 0; i < kInFlight<Thread>; ++i) {
-        if (first + i >= rows_) break;
-        const auto count = static_cast<int32_t>(words.word[i] & kMaxRowPairs);
-        total += count;
-        if (first + i < row) before += count;
-      }
+    for (int i = 0; i < kInFlight; ++i) {
+      if (!kAll && first_row + i >= rows_) break;
+      const auto count = static_cast<int32_t>(words.word[i] & kMaxRowPairs);
+      total += count;
+      if (first_row + i < row) before += count;
     }
   }
+
+  TY_DEVICE int32_t rows() const { return rows_; }
 
  private:
-  template <class Thread>
-  static TY_DEVICE bool fresh(const Words<Thread>& words, uint64_t tag) {
+  template <bool kAll, int kInFlight>
+  TY_DEVICE bool fresh(const Words<kInFlight>& words, int32_t first_row, uint64_t tag) const {
     uint64_t differ = 0;
 #pragma unroll
-    for (int i = 0; i < kInFlight<Thread>; ++i) differ |= words.word[i] ^ tag;
+    for (int i = 0; i < kInFlight; ++i) {
+      if (kAll || first_row + i < rows_) differ |= words.word[i] ^ tag;
+    }
     return differ >> kCountBits == 0;
   }
 

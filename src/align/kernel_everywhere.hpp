@@ -3,223 +3,285 @@
 //   ids ──every block reads all──> histogram[E] in its own shared memory
 //                                    │ sum of the padded lengths below the block's experts, and of all
 //                                    v
-//   block b owns experts [b * owned, (b + 1) * owned): ranks their pairs, writes their runs;
-//   pads and the tail up to the capacity are spread over warps and blocks.
+//   block b owns kOwned experts: how many of their pairs stand in lanes, warps and experts before gives each
+//   pair's slot; pads go to a warp for each expert, the tail up to the capacity to all blocks.
 //
-// One trip to memory for the ids, three block barriers, one trip for the stores. Ids that do not fit in the
-// block's registers are read in tiles (kManyTiles), twice.
+// One trip to memory for the ids, three block barriers, one trip for the stores. A thread takes kItems
+// consecutive pairs, so that (thread, item) is their order.
 #pragma once
 
 #include <cstdint>
 
 #include "align/kernel_ids.hpp"
 #include "align/kernel_outputs.hpp"
-#include "align/kernel_rank.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
 
 namespace tokenyard::align {
 
-template <class Ids, int kThreads, int kItems, bool kManyTiles>
+template <class Ids, bool kOptional, int kThreads, int kItems, int kOwned>
 struct Everywhere {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
   static constexpr int kTile = kThreads * kItems;
-  static constexpr int kMaxOwned = 32;  // experts of a block; no more than lanes in a warp
+  static_assert((kOwned == 2 || kOwned == 4 || kOwned == 32) && kItems <= 32 && kTile < 1 << 16);
+
+  // Own experts are counted two at a time, two counts in a word. Where they are many, only those that a warp
+  // has pairs of.
+  static constexpr int kWords = kOwned / 2;
+  static constexpr bool kMany = kOwned > 4;
+
+  template <class Thread>
+  static constexpr int kWarps = kThreads / Thread::warp_size;
 
   template <class Thread>
   struct Shared {
-    typename Thread::template array<uint32_t, kMaxExperts> histogram;
-    RankTables<Thread, kThreads, kMaxOwned> ranks;
-    typename Thread::template array<int32_t, 2 * (kThreads / Thread::warp_size)> partial;
+    // The last block may own experts beyond the last: they have no pairs.
+    typename Thread::template array<uint32_t, kMaxExperts + 32> histogram;
+    typename Thread::template array<uint32_t, kWords * kWarps<Thread>>
+        own;  // own experts' pairs in each warp
+    typename Thread::template array<uint32_t, kMany ? kWarps<Thread> : 1> present;  // words that a warp has
+    typename Thread::template array<uint32_t, kWarps<Thread>> blocks;
+    typename Thread::template array<uint16_t, kItems == 1 ? 1 : kTile> staged;  // own experts' pairs in order
   };
 
-  int32_t owned;  // experts of each block, 1 to kMaxOwned
   Ids ids;
-  Outputs out;
+  Outputs<kOptional> out;
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
-    const int32_t first = gpu.block() * owned;
-    const int32_t mine = port::min_of(owned, out.experts - first);
-    const int32_t pairs = out.num_pairs;
+    const int32_t first = gpu.block() * kOwned;
 
     int32_t expert[kItems];
-    int32_t rank[kItems];
-    load_tile(gpu, 0, expert);
-    gpu.zero(shared.histogram, 0, (out.experts + 3) / 4 * 4, gpu.thread(), kThreads);
-    shared.ranks.clear(gpu);
+    ids.load_run(gpu, gpu.thread() * kItems, out.num_pairs, expert);
+    gpu.zero(shared.histogram, 0, (out.experts + kOwned + 3) / 4 * 4, gpu.thread(), kThreads);
+    if constexpr (kMany) {
+      gpu.template zero<kWords * kWarps<Thread>, kThreads>(shared.own, 0, gpu.thread());
+      if (gpu.lane() == 0) shared.present(gpu.warp()) = 0;
+    }
     gpu.sync_block();
 
-    ids.resolve(items(0), expert);
-    count(gpu, shared, 0, expert);
-    for (int32_t tile = 0; kManyTiles && pairs - tile > kTile;) {  // pairs may end just below 2^31
-      tile += kTile;
-      int32_t more[kItems];
-      load_tile(gpu, tile, more);
-      ids.resolve(items(tile), more);
-      count(gpu, shared, tile, more);
+    ids.resolve(kItems, expert);
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
     }
-    rank_own(gpu, shared, 0, first, mine, expert, rank);
+    if (out.wants_inverse() && gpu.block() == 0) mark_dropped(gpu, expert);
+    Own own(expert, first);
+    count_own(gpu, shared, own);
     gpu.sync_block();
 
-    const Layout layout = lay_out(gpu, shared, first, mine);
-    int32_t next = layout.run.first_block * out.block.divisor();  // lane i: where own expert i goes on
-    place(gpu, shared, 0, mine, expert, rank, next);
-    for (int32_t tile = 0; kManyTiles && pairs - tile > kTile;) {
-      tile += kTile;
-      next = skip_tile(gpu, shared, mine, next);
-      load_tile(gpu, tile, expert);
-      ids.resolve(items(tile), expert);
-      rank_own(gpu, shared, tile, first, mine, expert, rank);
-      gpu.sync_block();
-      place(gpu, shared, tile, mine, expert, rank, next);
-    }
-
-    for (int i = gpu.warp(); i < mine; i += warps<Thread>()) {
-      const Run run{first + i, gpu.shfl(layout.run.pairs, i), gpu.shfl(layout.run.first_block, i),
-                    gpu.shfl(layout.run.blocks, i)};
-      if (gpu.lane() == 0) out.write_expert(run);
-      out.write_pads(gpu, run);
-      out.write_blocks(run, gpu.lane(), Thread::warp_size);
-    }
-    const int busy = owned * 2 <= warps<Thread>() ? owned * Thread::warp_size : 0;
-    out.template write_tail<kThreads>(gpu, layout.used_blocks, busy);
+    const Sums sums = sum_blocks(gpu, shared, first);
+    const OwnRun run = find_run(gpu, shared, first, sums.below);
+    place(gpu, shared, own, run);
+#pragma unroll 1
+    for (int j = gpu.warp(); j < kOwned; j += kWarps<Thread>) write_run(gpu, first + j, run, j);
+    out.template write_tail<kThreads>(gpu, sums.all, sums.all);
     if (out.wants_dropped() && gpu.block() == 0 && gpu.warp() == 0) write_dropped(gpu, shared);
   }
 
  private:
-  template <class Thread>
-  static constexpr int warps() {
-    return kThreads / Thread::warp_size;
-  }
+  // Which items of a thread belong to own experts, a bit per item, and to which of them: the bits of its
+  // number in planes.
+  struct Own {
+    static constexpr int kPlanes = kOwned == 2 ? 1 : kOwned == 4 ? 2 : 5;
+    uint32_t items = 0;
+    uint32_t plane[kPlanes] = {};
+    uint32_t before[kMany ? 1 : kWords];  // pairs in the warp's lanes before this one
 
-  struct Layout {
-    Run run;  // of own expert number lane()
-    int32_t used_blocks;
+    TY_DEVICE Own(const int32_t (&expert)[kItems], int32_t first) {
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        const auto number = static_cast<uint32_t>(expert[k] - first);
+        if (expert[k] < 0 || number >= kOwned) continue;
+        items |= 1u << k;
+#pragma unroll
+        for (int p = 0; p < kPlanes; ++p) plane[p] |= (number >> p & 1) << k;
+      }
+    }
+    // Items of the own experts 2 * word and 2 * word + 1. The first plane tells them apart.
+    TY_DEVICE uint32_t of_word(int word) const {
+      uint32_t all = items;
+#pragma unroll
+      for (int p = 1; p < kPlanes; ++p) all &= (word >> (p - 1) & 1) != 0 ? plane[p] : ~plane[p];
+      return all;
+    }
+    TY_DEVICE int word_of(int item) const {
+      uint32_t word = 0;
+#pragma unroll
+      for (int p = 1; p < kPlanes; ++p) word |= (plane[p] >> item & 1) << (p - 1);
+      return static_cast<int>(word);
+    }
   };
 
-  // A tile's pairs go to warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
-  TY_DEVICE int32_t rows(int32_t tile) const {
-    const int32_t left = port::min_of(out.num_pairs - tile, kTile);
-    return (left + kThreads - 1) / kThreads;
+  struct Sums {     // of output blocks
+    int32_t below;  // of the experts below this block's own
+    int32_t all;
+  };
+
+  struct OwnRun {  // of own expert number lane()
+    int32_t pairs;
+    int32_t pairs_before;  // of the own experts before it
+    int32_t first_block;
+    int32_t blocks;
+    int32_t all_pairs;  // of all own experts
+  };
+
+  static TY_DEVICE uint32_t packed(int even, int odd) {
+    return static_cast<uint32_t>(even) | static_cast<uint32_t>(odd) << 16;
   }
-  // Items of a thread that are worth a look; where they are few, all of them.
-  TY_DEVICE int32_t items(int32_t tile) const { return kManyTiles ? rows(tile) : kItems; }
-  template <class Thread>
-  TY_DEVICE int32_t offset(Thread& gpu, int32_t tile) const {
-    return gpu.warp() * rows(tile) * Thread::warp_size + gpu.lane();
-  }
+  static TY_DEVICE int32_t even(uint32_t word) { return static_cast<int32_t>(word & 0xffff); }
+  static TY_DEVICE int32_t odd(uint32_t word) { return static_cast<int32_t>(word >> 16); }
 
   template <class Thread>
-  TY_DEVICE int32_t end_of_warp(Thread& gpu, int32_t tile) const {
-    return port::min_of((gpu.warp() + 1) * rows(tile) * Thread::warp_size, out.num_pairs - tile);
-  }
-
-  template <class Thread>
-  TY_DEVICE void load_tile(Thread& gpu, int32_t tile, int32_t (&expert)[kItems]) const {
-    ids.template load<kItems>(tile, offset(gpu, tile), Thread::warp_size, end_of_warp(gpu, tile), items(tile),
-                              expert);
-  }
-
-  template <class Thread, class S>
-  TY_DEVICE void count(Thread& gpu, S& shared, int32_t tile, const int32_t (&expert)[kItems]) const {
-    const int32_t last = items(tile);
+  TY_DEVICE void mark_dropped(Thread& gpu, const int32_t (&expert)[kItems]) const {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (k >= last) break;
-      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
-    }
-    if (out.inverse == nullptr || gpu.block() != 0) return;
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {  // dropped pairs belong to no block: the first one marks them
-      if (k >= last) break;
-      const int32_t at = offset(gpu, tile) + k * Thread::warp_size;
-      if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.inverse[tile + at] = -1;
+      const int32_t pair = gpu.thread() * kItems + k;
+      if (expert[k] < 0 && pair < out.num_pairs) out.write_dropped_pair(pair);
     }
   }
 
-  // Own experts become bins 0 .. mine-1, all others -1.
+  // A word's pairs in the lanes up to this one and, less its own, before it.
+  struct InWarp {
+    uint32_t before, through;
+  };
+  template <class Thread>
+  static TY_DEVICE InWarp count_word(Thread& gpu, const Own& own, int word) {
+    const uint32_t both = own.of_word(word);
+    const uint32_t evens = both & ~own.plane[0];
+    const uint32_t odds = both & own.plane[0];
+    if constexpr (kItems == 1) {
+      const auto even_lanes = gpu.ballot(evens != 0);
+      const auto odd_lanes = gpu.ballot(odds != 0);
+      return {
+          packed(gpu.popcount(even_lanes & gpu.lanes_below()), gpu.popcount(odd_lanes & gpu.lanes_below())),
+          packed(gpu.popcount(even_lanes), gpu.popcount(odd_lanes))};
+    } else {
+      const uint32_t count = packed(gpu.popcount(evens), gpu.popcount(odds));
+      const auto through = static_cast<uint32_t>(port::warp_inclusive_sum(gpu, static_cast<int32_t>(count)));
+      return {through - count, through};
+    }
+  }
+
   template <class Thread, class S>
-  TY_DEVICE void rank_own(Thread& gpu, S& shared, int32_t tile, int32_t first, int32_t mine,
-                          int32_t (&expert)[kItems], int32_t (&rank)[kItems]) const {
-    const int32_t last = items(tile);
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= last) break;
-      const int32_t bin = expert[k] - first;
-      expert[k] = expert[k] >= 0 && bin >= 0 && bin < mine ? bin : -1;
-      if (gpu.any(expert[k] >= 0)) {
-        rank[k] = shared.ranks.rank_row(gpu, expert[k] >= 0 ? expert[k] : shared.ranks.spare_bin(gpu), true);
+  TY_DEVICE void count_own(Thread& gpu, S& shared, Own& own) const {
+    if constexpr (kMany) {
+      uint32_t words = 0;
+      for (uint32_t items = own.items; items != 0; items &= items - 1) {
+        words |= 1u << own.word_of(gpu.lowest(items));
       }
+      if (words != 0) gpu.or_bits(shared.present(gpu.warp()), words);
+      gpu.sync_warp();
+    }
+    for_each_word(gpu, shared, [&](int word) {
+      const InWarp count = count_word(gpu, own, word);
+      if constexpr (!kMany) own.before[word] = count.before;
+      if (gpu.lane() == Thread::warp_size - 1) shared.own(word * kWarps<Thread> + gpu.warp()) = count.through;
+    });
+  }
+
+  template <class Thread, class S, class Visit>
+  TY_DEVICE void for_each_word(Thread& gpu, S& shared, Visit visit) const {
+    if constexpr (kMany) {
+      uint32_t words = shared.present(gpu.warp());
+#pragma unroll 1
+      for (; words != 0; words &= words - 1) visit(gpu.lowest(words));
+    } else {
+#pragma unroll
+      for (int word = 0; word < kWords; ++word) visit(word);
     }
   }
 
+  // No expert has more blocks than pairs, so sums of blocks fit in half a word.
   template <class Thread, class S>
-  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, int32_t first, int32_t mine) const {
-    int32_t below = 0;
-    int32_t used = 0;
+  TY_DEVICE Sums sum_blocks(Thread& gpu, S& shared, int32_t first) const {
+    uint32_t sum = 0;
+#pragma unroll 1
     for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) {
       const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
-      used += blocks;
-      if (e < first) below += blocks;
+      sum += packed(blocks, e < first ? blocks : 0);
     }
-    below = gpu.reduce_add(below);
-    used = gpu.reduce_add(used);
-    if (gpu.lane() == 0) {
-      shared.partial(2 * gpu.warp()) = below;
-      shared.partial(2 * gpu.warp() + 1) = used;
+    if (gpu.warp() * Thread::warp_size < out.experts) {
+      sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
+      if (gpu.lane() == 0) shared.blocks(gpu.warp()) = sum;
     }
     gpu.sync_block();
-    const bool has = gpu.lane() < warps<Thread>();
-    below = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(2 * gpu.lane())) : 0);
-    used = gpu.reduce_add(has ? static_cast<int32_t>(shared.partial(2 * gpu.lane() + 1)) : 0);
-
-    const int32_t own = gpu.lane() < mine ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
-    const int32_t blocks = out.block.ceil(own);
-    int32_t through = blocks;
-    for (int delta = 1; delta < owned; delta *= 2) {
-      const int32_t below_lane = gpu.shfl_up(through, delta);
-      if (gpu.lane() >= delta) through += below_lane;
-    }
-    return {{first + gpu.lane(), own, below + through - blocks, blocks}, used};
-  }
-
-  // Pairs of own expert number lane() in the tile's warps before `warp`.
-  template <class Thread, class S>
-  TY_DEVICE int32_t pairs_before(Thread& gpu, S& shared, int32_t mine, int warp) const {
-    int32_t sum = 0;
-    if (gpu.lane() < mine) {
-#pragma unroll 4
-      for (int w = 0; w < warp; ++w) sum += shared.ranks.count_of(w, gpu.lane());
-    }
-    return sum;
+    const bool has = gpu.lane() < kWarps<Thread> && gpu.lane() * Thread::warp_size < out.experts;
+    sum = static_cast<uint32_t>(gpu.reduce_add(has ? static_cast<int32_t>(shared.blocks(gpu.lane())) : 0));
+    return {odd(sum), even(sum)};
   }
 
   template <class Thread, class S>
-  TY_DEVICE void place(Thread& gpu, S& shared, int32_t tile, int32_t mine, const int32_t (&bin)[kItems],
-                       const int32_t (&rank)[kItems], int32_t next) const {
-    const int32_t last = items(tile);
-    bool any_own = false;
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= last) break;
-      any_own = any_own || bin[k] >= 0;
-    }
-    if (!gpu.any(any_own)) return;
-    const int32_t begin = next + pairs_before(gpu, shared, mine, gpu.warp());
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= last) break;
-      const int32_t slot = gpu.shfl(begin, bin[k] >= 0 ? bin[k] : 0) + rank[k];
-      const int32_t pair = tile + offset(gpu, tile) + k * Thread::warp_size;
-      if (bin[k] >= 0) {
-        out.sorted_pair_ids[slot] = pair;
-        if (out.inverse != nullptr) out.inverse[pair] = slot;
+  TY_DEVICE OwnRun find_run(Thread& gpu, S& shared, int32_t first, int32_t blocks_below) const {
+    const int32_t pairs =
+        gpu.lane() < kOwned ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
+    const int32_t blocks = out.block.ceil(pairs);
+    const auto through = static_cast<uint32_t>(
+        port::warp_inclusive_sum<kOwned>(gpu, static_cast<int32_t>(packed(pairs, blocks))));
+    return {pairs, even(through) - pairs, blocks_below + odd(through) - blocks, blocks,
+            even(gpu.shfl(through, kOwned - 1))};
+  }
+
+  template <class Thread, class S>
+  TY_DEVICE void place(Thread& gpu, S& shared, const Own& own, const OwnRun& run) const {
+    // Neighbouring lanes write far apart where most pairs are the block's own: then order them first.
+    if (kItems > 1 && run.all_pairs > 2 * kThreads) return place_staged(gpu, shared, own, run);
+    visit_own(gpu, shared, own, run.first_block * out.block.divisor(),
+              [&](int32_t slot, int32_t pair) { out.write_pair(slot, pair); });
+  }
+
+  template <class Thread, class S>
+  TY_DEVICE void place_staged(Thread& gpu, S& shared, const Own& own, const OwnRun& run) const {
+    visit_own(gpu, shared, own, run.pairs_before,
+              [&](int32_t at, int32_t pair) { shared.staged(at) = static_cast<uint16_t>(pair); });
+    gpu.sync_block();
+#pragma unroll 1
+    for (int j = 0; j < kOwned; ++j) {
+      const int32_t pairs = gpu.shfl(run.pairs, j);
+      const int32_t from = gpu.shfl(run.pairs_before, j);
+      const int32_t to = gpu.shfl(run.first_block, j) * out.block.divisor();
+#pragma unroll 1
+      for (int32_t at = gpu.thread(); at < pairs; at += kThreads) {
+        out.write_pair(to + at, static_cast<uint16_t>(shared.staged(from + at)));
       }
     }
+  }
+
+  // Calls visit(place, pair) for the thread's pairs of own experts. The places of own expert number lane()
+  // begin at `begin`.
+  template <class Thread, class S, class Visit>
+  TY_DEVICE void visit_own(Thread& gpu, S& shared, const Own& own, int32_t begin, Visit visit) const {
+    if (!gpu.any(own.items != 0)) return;
+    for_each_word(gpu, shared, [&](int word) {
+      uint32_t before = 0;
+      if (gpu.lane() < gpu.warp()) before = shared.own(word * kWarps<Thread> + gpu.lane());
+      before = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(before)));
+      if constexpr (kMany) {
+        before += count_word(gpu, own, word).before;
+      } else {
+        before += own.before[word];
+      }
+      int32_t even_place = gpu.shfl(begin, 2 * word) + even(before);
+      int32_t odd_place = gpu.shfl(begin, 2 * word + 1) + odd(before);
+#pragma unroll 1
+      for (uint32_t items = own.of_word(word); items != 0; items &= items - 1) {
+        const int item = gpu.lowest(items);
+        const bool is_odd = (own.plane[0] >> item & 1) != 0;
+        visit(is_odd ? odd_place++ : even_place++, gpu.thread() * kItems + item);
+      }
+    });
+  }
+
+  template <class Thread>
+  TY_DEVICE void write_run(Thread& gpu, int32_t expert, const OwnRun& own, int j) const {
+    const Run run{expert, gpu.shfl(own.pairs, j), gpu.shfl(own.first_block, j), gpu.shfl(own.blocks, j)};
+    if (expert >= out.experts) return;
+    if (gpu.lane() == 0) out.write_expert(run);
+    out.write_pads(gpu, run);
+    out.write_blocks(run, gpu.lane(), Thread::warp_size);
   }
 
   template <class Thread, class S>
@@ -230,15 +292,6 @@ struct Everywhere {
     }
     valid = gpu.reduce_add(valid);
     if (gpu.lane() == 0) out.write_dropped(valid);
-  }
-
-  // Moves on by the tile's pairs and clears the tables for the next one.
-  template <class Thread, class S>
-  TY_DEVICE int32_t skip_tile(Thread& gpu, S& shared, int32_t mine, int32_t next) const {
-    next += pairs_before(gpu, shared, mine, warps<Thread>());
-    gpu.sync_block();
-    shared.ranks.clear(gpu);
-    return next;
   }
 };
 

@@ -1,19 +1,11 @@
-// align in one cooperative launch: for large batches. Also, cut in two at the exchange, in two launches.
+// align in one cooperative launch whose blocks take as many tiles as they must: for any number of pairs and
+// of experts. Also, cut in two at the exchange, in two launches.
 //
-//   ids ─> each block histograms its chunk ─> a cluster adds up its blocks' histograms
-//                        │                                   │ one row of tagged counts (exchange.hpp)
-//                        v                                   v
-//          sorts its tile in shared memory        everyone reads every row: where each expert's run
-//          while the rows travel                  begins, and where this block's part of it does
-//                        └───────────────┬───────────────────┘
-//                                        v
-//                     copies its sorted pairs out, run by run, coalesced
+// The data flow of kernel_tile.hpp, which does it faster where a tile is enough. A chunk of several tiles is
+// read twice: once to count, once to place.
 //
-// One trip to memory for the ids, one for the counts, one for the stores; no grid barrier, no global
-// atomic. A chunk of several tiles is read twice: once to count, once to place.
-//
-// Blocks that wait for others must all be resident, so the launch is cooperative. The same kernel in two
-// stages, kCount and kPlace, needs no residency: the boundary between the launches does the waiting.
+// The same kernel in two stages, kCount and kPlace, needs no residency: the boundary between the launches
+// does the waiting.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +21,8 @@ namespace tokenyard::align {
 
 enum class Stage { kWhole, kCount, kPlace };
 
-// Up to 256 experts sort in one pass (kPasses), up to 4096 in two. Without kManyTiles a chunk must fit in a
-// tile; the kernel is the smaller for it, and its code is fetched at every launch.
-template <class Ids, int kThreads, int kItems, bool kManyTiles, int kPasses, int kCluster, Stage kStage>
+// Up to 256 experts sort in one pass (kPasses), up to 4096 in two.
+template <class Ids, int kThreads, int kItems, int kPasses, int kCluster, Stage kStage>
 struct Grid {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
@@ -40,8 +31,6 @@ struct Grid {
   static constexpr int kExperts = kPasses == 1 ? 256 : kMaxExperts;
   static_assert(kStage == Stage::kWhole || kCluster == 1);
   static constexpr bool kRunsShared = kPasses == 1;
-  // Where the histogram is that of the tile, the sort need not count again.
-  static constexpr bool kStartsKnown = !kManyTiles && kPasses == 1 && kStage == Stage::kWhole;
 
   template <class Thread>
   struct Shared {
@@ -68,19 +57,26 @@ struct Grid {
   int32_t chunk;  // pairs of each block
   FastDivide blocks;
   Ids ids;
-  Exchange exchange;
-  Outputs out;
+  Exchange<> exchange;
+  Outputs<true> out;
+
+  Grid(int32_t chunk, int32_t blocks, void* workspace, const Problem& problem)
+      : chunk(chunk),
+        blocks(blocks),
+        ids(problem),
+        exchange(workspace, blocks / kCluster, exchange_columns(problem.num_local_experts)),
+        out(problem) {}
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
     const Range range = own_range(gpu);
-    const bool one_tile = !kManyTiles || chunk <= kTile;
+    const bool one_tile = chunk <= kTile;
 
     int32_t expert[kItems];  // of the tile that was read last
     uint64_t tag = 0;
     if constexpr (kStage != Stage::kPlace) {
-      tag = exchange.tag(gpu);
+      tag = exchange.tag(exchange.epoch(gpu));
       count_chunk(gpu, shared, range, expert);
       publish(gpu, shared, tag);
     }
@@ -94,15 +90,14 @@ struct Grid {
           ids.resolve(rows(tile), expert);
         }
         mark_dropped(gpu, tile, expert);
-        const bool is_first = !kManyTiles || tile.first == range.first;
-        Exchange::Words<Thread> words;  // the other blocks' counts travel while this one sorts
-        const int32_t pairs =
-            shared.sort.template sort<kStartsKnown>(gpu, expert, offset(gpu, tile), rows(tile), [&] {
-              if (is_first) exchange.request(gpu, 0, gpu.thread(), words);
-            });
+        const bool is_first = tile.first == range.first;
+        Words<Thread> words;  // the other blocks' counts travel while this one sorts
+        const int32_t pairs = shared.sort.sort(gpu, expert, offset(gpu, tile), rows(tile), [&] {
+          if (is_first && gpu.thread() < exchange.columns()) exchange.request(gpu, 0, gpu.thread(), words);
+        });
         if (is_first) layout = lay_out(gpu, shared, tag, words);
         place(gpu, shared, tile.first, pairs, !one_tile);
-      } while (kManyTiles && next_tile(tile));
+      } while (next_tile(tile));
       write_rest(gpu, shared, layout);
     }
     gpu.template wait_cluster<kCluster>();  // until the neighbours have read this block's histogram
@@ -110,6 +105,9 @@ struct Grid {
 
  private:
   static constexpr int kHolders = kThreads < kExperts ? kThreads : kExperts;  // threads that hold an expert
+  // Fewer where waves are wide: AMD's compiler keeps the addresses, too.
+  template <class Thread>
+  using Words = Exchange<>::Words<Thread::warp_size == 32 ? 8 : 2>;
   static constexpr int32_t kShareBlocks = 64;  // a run of more blocks is described by all thread blocks
 
   struct Range {  // of pairs
@@ -155,8 +153,7 @@ struct Grid {
   template <class Thread, class S>
   TY_DEVICE void count_chunk(Thread& gpu, S& shared, Range tile, int32_t (&expert)[kItems]) const {
     load_tile(gpu, tile, expert);
-    const int32_t cells = kStartsKnown ? kExperts : (exchange.columns() + 3) / 4 * 4;
-    gpu.zero(shared.histogram, 0, cells, gpu.thread(), kThreads);
+    gpu.zero(shared.histogram, 0, (exchange.columns() + 3) / 4 * 4, gpu.thread(), kThreads);
     if constexpr (kStage == Stage::kWhole) shared.sort.prepare(gpu);
     gpu.sync_block();
     for (;;) {
@@ -166,7 +163,7 @@ struct Grid {
         if (k >= rows(tile)) break;
         if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
       }
-      if (!kManyTiles || !next_tile(tile)) break;
+      if (!next_tile(tile)) break;
       load_tile(gpu, tile, expert);
     }
   }
@@ -194,20 +191,17 @@ struct Grid {
       }
       if (e % kCluster == rank) exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), e, total);
     }
-    if (kStartsKnown && gpu.warp() == kThreads / Thread::warp_size - 1) {
-      shared.sort.set_starts(gpu, shared.histogram);
-    }
-    gpu.template leave_cluster<kCluster>();
+    gpu.template arrive_cluster<kCluster>();
   }
 
   template <class Thread>
   TY_DEVICE void mark_dropped(Thread& gpu, Range tile, const int32_t (&expert)[kItems]) const {
-    if (out.inverse == nullptr) return;
+    if (!out.wants_inverse()) return;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k >= rows(tile)) break;
       const int32_t at = offset(gpu, tile) + k * Thread::warp_size;
-      if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.inverse[tile.first + at] = -1;
+      if (expert[k] < 0 && at < end_of_warp(gpu, tile)) out.write_dropped_pair(tile.first + at);
     }
   }
 
@@ -221,19 +215,18 @@ struct Grid {
   // From the counts of all to this block's cursors. Experts are taken in stripes of one per thread; what
   // the last stripe has to write beside the cursors is left for later.
   template <class Thread, class S>
-  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, uint64_t tag, Exchange::Words<Thread>& words) const {
+  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, uint64_t tag, Words<Thread>& words) const {
     Layout layout{{0, 0, 0, 0}, 0, 0, tag};
     for (int32_t stripe = 0; stripe < exchange.columns(); stripe += kThreads) {
       Run run{stripe + gpu.thread(), 0, 0, 0};
       if (stripe > 0) {
         write_runs(gpu, layout.run);
-        exchange.request(gpu, 0, run.expert, words);
+        if (run.expert < exchange.columns()) exchange.request(gpu, 0, run.expert, words);
       }
       int32_t before = 0;
       if (run.expert < exchange.columns()) {
         if constexpr (kCluster > 1) before = static_cast<int32_t>(shared.cursors()(run.expert));
-        exchange.template gather<kStage == Stage::kWhole>(gpu, tag, gpu.template cluster<kCluster>(),
-                                                          run.expert, words, before, run.pairs);
+        gather(gpu, tag, run.expert, words, before, run.pairs);
       }
       run.blocks = out.block.ceil(run.pairs);
       const port::ScanResult scan =
@@ -241,9 +234,7 @@ struct Grid {
       run.first_block = layout.used_blocks + scan.before;
       layout.used_blocks += scan.total;
       if (run.expert < out.experts) {
-        int32_t begin = run.first_block * out.block.divisor() + before;
-        if constexpr (kStartsKnown) begin -= shared.sort.start_of(run.expert);
-        shared.cursors()(run.expert) = static_cast<uint32_t>(begin);
+        shared.cursors()(run.expert) = static_cast<uint32_t>(run.first_block * out.block.divisor() + before);
         if constexpr (kRunsShared) {
           shared.runs(3 * run.expert) = run.pairs;
           shared.runs(3 * run.expert + 1) = run.first_block;
@@ -260,10 +251,22 @@ struct Grid {
     return layout;
   }
 
+  template <class Thread>
+  TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t column, Words<Thread>& words, int32_t& before,
+                        int32_t& total) const {
+    constexpr int kAtOnce = sizeof(words.word) / sizeof(words.word[0]);
+#pragma unroll 1
+    for (int32_t first = 0; first < exchange.rows(); first += kAtOnce) {
+      if (first > 0) exchange.request(gpu, first, column, words);
+      exchange.template gather<kStage == Stage::kWhole>(gpu, tag, first, gpu.template cluster<kCluster>(),
+                                                        column, words, before, total);
+    }
+  }
+
   // Everything that is not a pair. The warps that hold no expert have had less to do so far.
   template <class Thread, class S>
   TY_DEVICE void write_rest(Thread& gpu, S& shared, const Layout& layout) const {
-    constexpr int kFirst = kHolders < kThreads ? kHolders : 0;
+    constexpr int kFirst = kHolders < kThreads ? kHolders : 0;  // threads that have had more to do so far
     if (layout.run.expert - gpu.lane() < out.experts) write_runs(gpu, layout.run);
     if (kRunsShared && gpu.thread() >= kFirst) {
       constexpr int kStep = (kThreads - kFirst) / Thread::warp_size;
@@ -274,10 +277,10 @@ struct Grid {
         if (run.blocks <= kShareBlocks) out.write_blocks(run, gpu.lane(), Thread::warp_size);
       }
     }
-    out.template write_tail<kThreads>(gpu, layout.used_blocks, kFirst);
+    out.template write_tail<kThreads>(gpu, layout.used_blocks, layout.used_blocks);
     if (gpu.block() == 0 && gpu.thread() == 0) {
       if (out.wants_dropped()) out.write_dropped(layout.valid_pairs);
-      exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(gpu));
+      exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(exchange.epoch(gpu)));
     }
   }
 
@@ -316,22 +319,19 @@ struct Grid {
       const int32_t at = gpu.thread() + k * kThreads;
       if (at >= pairs) break;
       item[k] = shared.sort.pair(at);
-      if constexpr (kStartsKnown) continue;  // lay_out() has taken it off
       const int32_t expert = Sort::expert_of(item[k]);
       if (at == 0 || Sort::expert_of(shared.sort.pair(at - 1)) != expert) {
         cursors(expert) = cursors(expert) - static_cast<uint32_t>(at);
       }
     }
-    if constexpr (!kStartsKnown) gpu.sync_block();
+    gpu.sync_block();
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       const int32_t at = gpu.thread() + k * kThreads;
       if (at >= pairs) break;
       const int32_t slot =
           static_cast<int32_t>(cursors(Sort::expert_of(item[k])) + static_cast<uint32_t>(at));
-      const int32_t pair = first + Sort::index_of(item[k]);
-      out.sorted_pair_ids[slot] = pair;
-      if (out.inverse != nullptr) out.inverse[pair] = slot;
+      out.write_pair(slot, first + Sort::index_of(item[k]));
     }
     if (!more_tiles) return;
     gpu.sync_block();

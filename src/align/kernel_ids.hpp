@@ -13,7 +13,9 @@ namespace tokenyard::align {
 class PlainIds {
  public:
   explicit PlainIds(const Problem& problem)
-      : ids_(static_cast<const int32_t*>(problem.topk_ids)), num_experts_(problem.num_experts) {}
+      : ids_(static_cast<const int32_t*>(problem.topk_ids)),
+        num_experts_(problem.num_experts),
+        aligned_(reinterpret_cast<uintptr_t>(problem.topk_ids) % sizeof(port::Vec4) == 0) {}
 
   static bool fit(const Problem& problem) {
     return !problem.ids_are_int64 && problem.expert_map == nullptr &&
@@ -32,6 +34,27 @@ class PlainIds {
       expert[i] = at < end ? ids_[first + at] : -1;
     }
   }
+  // The same for pairs first, first + 1, … of one thread; first is a multiple of kCount.
+  template <int kCount, class Thread>
+  TY_DEVICE void load_run(Thread& gpu, int32_t first, int32_t end, int32_t (&expert)[kCount]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) expert[i] = -1;
+    if (first >= end) return;
+    if constexpr (kCount % 4 == 0) {
+      if (aligned_ && first + kCount <= end) {
+#pragma unroll
+        for (int i = 0; i < kCount; i += 4) {
+          const port::Vec4 four = gpu.load4(ids_ + first + i);
+          expert[i] = four.x;
+          expert[i + 1] = four.y;
+          expert[i + 2] = four.z;
+          expert[i + 3] = four.w;
+        }
+        return;
+      }
+    }
+    load<kCount>(0, first, 1, end, kCount, expert);
+  }
   template <int kCount>
   TY_DEVICE void resolve(int32_t rows, int32_t (&expert)[kCount]) const {
 #pragma unroll
@@ -44,6 +67,7 @@ class PlainIds {
  private:
   const int32_t* ids_;
   int32_t num_experts_;
+  bool aligned_;
 };
 
 class AnyIds {
@@ -67,6 +91,10 @@ class AnyIds {
       const int32_t at = offset + i * step;
       expert[i] = at < end ? global_expert(first + at) : -1;
     }
+  }
+  template <int kCount, class Thread>
+  TY_DEVICE void load_run(Thread&, int32_t first, int32_t end, int32_t (&expert)[kCount]) const {
+    load<kCount>(0, first, 1, end, kCount, expert);
   }
   template <int kCount>
   TY_DEVICE void resolve(int32_t rows, int32_t (&expert)[kCount]) const {

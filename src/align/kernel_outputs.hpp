@@ -1,4 +1,4 @@
-// Writing everything that is not a pair: pads, blocks, counts, offsets, the tails up to the capacity.
+// Writing the outputs: pairs, pads, blocks, counts, offsets, the tails up to the capacity.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,6 @@
 
 namespace tokenyard::align {
 
-// Writes out[from, to) by `workers` threads, 16 bytes at a time where the address allows.
-template <class Thread>
-TY_DEVICE void fill(Thread& gpu, int32_t* out, uint32_t from, uint32_t to, int32_t value, uint32_t worker,
-                    uint32_t workers) {
-  const uint32_t misaligned = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(out + from) / 4 % 4);
-  const uint32_t body = port::min_of(from + (4 - misaligned) % 4, to);
-  const uint32_t vectors = (to - body) / 4;
-  if (worker < body - from) out[from + worker] = value;
-  for (uint32_t i = worker; i < vectors; i += workers) {
-    gpu.store4(out + body + 4 * i, {value, value, value, value});
-  }
-  const uint32_t rest = body + 4 * vectors;
-  if (worker < to - rest) out[rest + worker] = value;
-}
-
 // Where one expert's run lies.
 struct Run {
   int32_t expert;
@@ -32,19 +17,21 @@ struct Run {
   int32_t blocks;
 };
 
+// kOptional: some of the optional outputs are wanted. A kernel without them is smaller and starts sooner.
+template <bool kOptional>
 class Outputs {
  public:
   explicit Outputs(const Problem& problem)
       : num_pairs(static_cast<int32_t>(problem.num_pairs())),
         experts(problem.num_local_experts),
         block(problem.block_size),
-        sorted_pair_ids(problem.sorted_pair_ids),
-        inverse(problem.inverse),
+        sorted_pair_ids_(problem.sorted_pair_ids),
+        block_expert_(problem.block_expert),
         capacity_(static_cast<int32_t>(problem.capacity)),
         num_blocks_(static_cast<int32_t>(problem.num_blocks())),
-        block_expert_(problem.block_expert),
-        block_rows_(problem.block_rows),
         num_padded_(problem.num_padded),
+        inverse_(problem.inverse),
+        block_rows_(problem.block_rows),
         counts_(problem.counts),
         offsets_(problem.offsets),
         num_dropped_(problem.num_dropped) {}
@@ -53,67 +40,103 @@ class Outputs {
   int32_t num_pairs;
   int32_t experts;
   FastDivide block;
-  int32_t* sorted_pair_ids;
-  int32_t* inverse;  // or nullptr
+
+  TY_DEVICE void write_pair(int32_t slot, int32_t pair) const {
+    sorted_pair_ids_[slot] = pair;
+    if (wants_inverse()) inverse_[pair] = slot;
+  }
+  TY_DEVICE void write_dropped_pair(int32_t pair) const {
+    if (wants_inverse()) inverse_[pair] = -1;
+  }
+  TY_DEVICE bool wants_inverse() const { return kOptional && inverse_ != nullptr; }
 
   // counts and offsets of one expert, by one thread.
   TY_DEVICE void write_expert(const Run& run) const {
-    if (counts_ != nullptr) counts_[run.expert] = run.pairs;
-    if (offsets_ != nullptr) offsets_[run.expert] = run.first_block * block.divisor();
+    if (kOptional && counts_ != nullptr) counts_[run.expert] = run.pairs;
+    if (kOptional && offsets_ != nullptr) offsets_[run.expert] = run.first_block * block.divisor();
   }
 
   // The pads that end a run, by one warp.
   template <class Thread>
   TY_DEVICE void write_pads(Thread& gpu, const Run& run) const {
-    const auto begin = static_cast<uint32_t>(run.first_block * block.divisor());
-    const uint32_t end = begin + static_cast<uint32_t>(run.blocks * block.divisor());
-    for (uint32_t at = begin + static_cast<uint32_t>(run.pairs) + static_cast<uint32_t>(gpu.lane()); at < end;
-         at += Thread::warp_size) {
-      sorted_pair_ids[at] = num_pairs;
-    }
+    const uint32_t begin = first_slot(run.first_block);
+    write_pads(gpu, begin + static_cast<uint32_t>(run.pairs), begin + first_slot(run.blocks));
   }
 
   // block_expert and block_rows of a run, by `workers` threads.
   TY_DEVICE void write_blocks(const Run& run, int32_t worker, int32_t workers) const {
+#pragma unroll 1
     for (auto i = static_cast<uint32_t>(worker); i < static_cast<uint32_t>(run.blocks);
          i += static_cast<uint32_t>(workers)) {
-      const auto index = static_cast<int32_t>(i);
-      block_expert_[run.first_block + index] = run.expert;
-      if (block_rows_ != nullptr) {
-        const int32_t rest = run.pairs - index * block.divisor();
-        block_rows_[run.first_block + index] = port::min_of(rest, block.divisor());
-      }
+      const auto index = run.first_block + static_cast<int32_t>(i);
+      write_block(index, run);
     }
   }
 
-  // What lies beyond the last run, by the threads of each block from `first` on; those below have been
-  // given something else to do.
+  // A block as a whole but for its pairs, by one warp: `pairs` of `expert`, or none and -1. No block beyond
+  // the last is written.
+  template <class Thread>
+  TY_DEVICE void write_whole_block(Thread& gpu, int32_t index, int32_t expert, int32_t pairs) const {
+    if (index >= num_blocks_) return;
+    const uint32_t begin = first_slot(index);
+    write_pads(gpu, begin + static_cast<uint32_t>(pairs),
+               port::min_of(begin + first_slot(1), static_cast<uint32_t>(capacity_)));
+    if (gpu.lane() == 0) write_block(index, {expert, pairs, index, 1});
+  }
+
+  // What lies beyond the last run, and the totals, by all threads. Blocks before `begin` are written already.
   template <int kThreads, class Thread>
-  TY_DEVICE void write_tail(Thread& gpu, int32_t used_blocks, int32_t first) const {
-    if (gpu.thread() < first) return;
-    const auto worker = static_cast<uint32_t>(gpu.block() * (kThreads - first) + gpu.thread() - first);
-    const auto workers = static_cast<uint32_t>(gpu.blocks() * (kThreads - first));
-    const int32_t used = used_blocks * block.divisor();
-    fill(gpu, sorted_pair_ids, used, capacity_, num_pairs, worker, workers);
-    for (uint32_t i = used_blocks + worker; i < static_cast<uint32_t>(num_blocks_); i += workers) {
+  TY_DEVICE void write_tail(Thread& gpu, int32_t begin, int32_t used_blocks) const {
+    const auto worker = static_cast<uint32_t>(gpu.block() * kThreads + gpu.thread());
+    const auto workers = static_cast<uint32_t>(gpu.blocks() * kThreads);
+#pragma unroll 1
+    for (uint32_t i = first_slot(begin) + worker; i < static_cast<uint32_t>(capacity_); i += workers) {
+      sorted_pair_ids_[i] = num_pairs;
+    }
+#pragma unroll 1
+    for (uint32_t i = static_cast<uint32_t>(begin) + worker; i < static_cast<uint32_t>(num_blocks_);
+         i += workers) {
       block_expert_[i] = -1;
-      if (block_rows_ != nullptr) block_rows_[i] = 0;
+      if (kOptional && block_rows_ != nullptr) block_rows_[i] = 0;
     }
     if (worker == 0) {
-      *num_padded_ = used;
-      if (offsets_ != nullptr) offsets_[experts] = used;
+      *num_padded_ = used_blocks * block.divisor();
+      if (kOptional && offsets_ != nullptr) offsets_[experts] = used_blocks * block.divisor();
     }
   }
 
-  TY_DEVICE bool wants_dropped() const { return num_dropped_ != nullptr; }
+  TY_DEVICE int32_t num_blocks() const { return num_blocks_; }
+  TY_DEVICE bool wants_dropped() const { return kOptional && num_dropped_ != nullptr; }
   TY_DEVICE void write_dropped(int32_t valid_pairs) const { *num_dropped_ = num_pairs - valid_pairs; }
 
  private:
+  TY_DEVICE uint32_t first_slot(int32_t index) const {
+    return static_cast<uint32_t>(index) * static_cast<uint32_t>(block.divisor());
+  }
+
+  template <class Thread>
+  TY_DEVICE void write_pads(Thread& gpu, uint32_t begin, uint32_t end) const {
+#pragma unroll 1
+    for (uint32_t at = begin + static_cast<uint32_t>(gpu.lane()); at < end; at += Thread::warp_size) {
+      sorted_pair_ids_[at] = num_pairs;
+    }
+  }
+
+  TY_DEVICE void write_block(int32_t index, const Run& run) const {
+    block_expert_[index] = run.expert;
+    if (kOptional && block_rows_ != nullptr) {
+      const int32_t rest = run.pairs - (index - run.first_block) * block.divisor();
+      block_rows_[index] = port::min_of(rest, block.divisor());
+    }
+  }
+
+  int32_t* sorted_pair_ids_;
+  int32_t* block_expert_;
   int32_t capacity_;
   int32_t num_blocks_;
-  int32_t* block_expert_;
-  int32_t* block_rows_;
   int32_t* num_padded_;
+  int32_t* inverse_;  // this and below: or nullptr
+  int32_t* block_rows_;
   int32_t* counts_;
   int32_t* offsets_;
   int32_t* num_dropped_;

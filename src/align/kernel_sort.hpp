@@ -36,54 +36,26 @@ struct TileSort {
   Ranks ranks;
   typename Thread::template array<uint32_t, kTile> pair;
   typename Thread::template array<int32_t, kWarps> partial;
-  typename Thread::template array<uint32_t, kBins / 2> start;  // of each bin in the tile, two in a word
 
   // Before every sort: early, while the ids are on their way.
-  TY_DEVICE void prepare(Thread& gpu) { ranks.clear(gpu); }
-
-  // Where the bins start, from how many pairs each has, by one warp: a barrier before sort<true>() then
-  // replaces the counting there.
-  template <class Histogram>
-  TY_DEVICE void set_starts(Thread& gpu, Histogram& histogram) {
-    constexpr int kEach = kBins / Thread::warp_size;
-    int32_t count[kEach];
-    int32_t sum = 0;
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      count[i] = static_cast<int32_t>(histogram(gpu.lane() * kEach + i));
-      sum += count[i];
-    }
-    const int32_t through = port::warp_inclusive_sum(gpu, sum);
-    uint32_t before = static_cast<uint32_t>(through - sum);
-#pragma unroll
-    for (int i = 0; i < kEach; i += 2) {
-      const uint32_t odd = before + static_cast<uint32_t>(count[i]);
-      start((gpu.lane() * kEach + i) / 2) = before | odd << 16;
-      before = odd + static_cast<uint32_t>(count[i + 1]);
-    }
-    if (gpu.lane() == Thread::warp_size - 1) partial(0) = through;
-  }
-
-  TY_DEVICE int32_t start_of(int bin) {
-    return static_cast<int32_t>((start(bin >> 1) >> (bin & 1) * 16) & 0xffff);
-  }
+  TY_DEVICE void prepare(Thread& gpu) { ranks.clear(gpu, gpu.warp()); }
 
   // Sorts the block's pairs. Item k < rows of a thread has index `offset + k * warp_size` in the tile;
   // expert -1 means no pair; `expert` is used up. Calls `meanwhile` about half way. Returns how many pairs
   // there are, and ends with a barrier: pair(0 .. that) hold them.
-  template <bool kStartsKnown, class Meanwhile>
+  template <class Meanwhile>
   TY_DEVICE int32_t sort(Thread& gpu, int32_t (&expert)[kItems], int32_t offset, int32_t rows,
                          Meanwhile meanwhile) {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {  // the rank goes above the expert: registers are scarce here
       if (k >= rows) break;
       const int bin = expert[k] >= 0 ? expert[k] & (kBins - 1) : Ranks::spare_bin(gpu);
-      const int32_t rank = ranks.rank_row(gpu, bin, k + 1 < rows);
+      const int32_t rank = ranks.rank_row(gpu, gpu.warp(), bin, k == 0, k + 1 < rows);
       if (expert[k] >= 0) expert[k] |= rank << kRankShift;
     }
     if (kPasses == 1) meanwhile();
     gpu.sync_block();
-    const int32_t pairs = prefix_counts<kStartsKnown>(gpu);
+    const int32_t pairs = prefix_counts(gpu);
     gpu.sync_block();
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
@@ -119,10 +91,10 @@ struct TileSort {
       const int32_t at = (gpu.warp() * rows + k) * Thread::warp_size + gpu.lane();
       item[k] = at < pairs ? static_cast<uint32_t>(pair(at)) : kNone;
       const int bin = item[k] != kNone ? static_cast<int>(item[k] >> kShift) : Ranks::spare_bin(gpu);
-      rank[k] = ranks.rank_row(gpu, bin, k + 1 < rows);
+      rank[k] = ranks.rank_row(gpu, gpu.warp(), bin, k == 0, k + 1 < rows);
     }
     gpu.sync_block();
-    prefix_counts<false>(gpu);
+    prefix_counts(gpu);
     gpu.sync_block();
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
@@ -136,43 +108,33 @@ struct TileSort {
 
   // Turns the counts of (bin, warp) into how many pairs come before them, and returns how many there are.
   // A thread takes the two bins of a word; sums of a tile fit in 16 bits, so both are added at once.
-  template <bool kStartsKnown>
   TY_DEVICE int32_t prefix_counts(Thread& gpu) {
     constexpr int kWords = kBins / 2;
-    constexpr int kRow = Ranks::kCountRow;
     const int word = gpu.thread();
-    uint32_t before = 0;
-    int32_t pairs = 0;
-    if constexpr (kStartsKnown) {
-      if (word < kWords) before = start(word);
-      pairs = partial(0);
-    } else {
-      uint32_t sum = 0;
-      if (word < kWords) {
+    uint32_t sum = 0;
+    if (word < kWords) {
 #pragma unroll 8
-        for (int w = 0; w < kWarps; ++w) sum += ranks.counts(w * kRow + word);
-      }
-      const int32_t even = static_cast<int32_t>(sum & 0xffff);
-      const port::ScanResult scan =
-          port::block_exclusive_sum<kThreads, kWords>(gpu, even + static_cast<int32_t>(sum >> 16), partial);
-      before = static_cast<uint32_t>(scan.before) | static_cast<uint32_t>(scan.before + even) << 16;
-      pairs = scan.total;
+      for (int w = 0; w < kWarps; ++w) sum += ranks.word(w, word);
     }
+    const int32_t even = static_cast<int32_t>(sum & 0xffff);
+    const port::ScanResult scan =
+        port::block_exclusive_sum<kThreads, kWords>(gpu, even + static_cast<int32_t>(sum >> 16), partial);
+    uint32_t before = static_cast<uint32_t>(scan.before) | static_cast<uint32_t>(scan.before + even) << 16;
     if (word < kWords) {
       constexpr int kAtOnce = kWarps < 16 ? kWarps : 16;  // loads first: a store would hold them up
 #pragma unroll 1
       for (int first = 0; first < kWarps; first += kAtOnce) {
         uint32_t count[kAtOnce];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) count[i] = ranks.counts((first + i) * kRow + word);
+        for (int i = 0; i < kAtOnce; ++i) count[i] = ranks.word(first + i, word);
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          ranks.counts((first + i) * kRow + word) = before;
+          ranks.word(first + i, word) = before;
           before += count[i];
         }
       }
     }
-    return pairs;
+    return scan.total;
   }
 
   static constexpr uint32_t kNone = 0xffffffffu;

@@ -7,10 +7,11 @@
 
 namespace tokenyard::port {
 
-template <class Thread>
+// Over the first kLanes lanes, if so many are enough.
+template <int kLanes = 64, class Thread>
 TY_DEVICE int32_t warp_inclusive_sum(Thread& gpu, int32_t value) {
 #pragma unroll
-  for (int delta = 1; delta < Thread::warp_size; delta *= 2) {
+  for (int delta = 1; delta < min_of(kLanes, Thread::warp_size); delta *= 2) {
     const int32_t below = gpu.shfl_up(value, delta);
     if (gpu.lane() >= delta) value += below;
   }

@@ -30,23 +30,25 @@ class Thread {
   template <class S>
   TY_DEVICE S& shared() {
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-    return *reinterpret_cast<S*>(dynamic_shared_memory);
+    uint32_t address = shared_address(dynamic_shared_memory);
+    asm("" : "+r"(address));  // or every use finds it anew, which takes four instructions
+    return *reinterpret_cast<S*>(__cvta_shared_to_generic(address));
   }
 
   TY_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
   TY_DEVICE int threads() const { return static_cast<int>(blockDim.x); }
   TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
   TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
-  TY_DEVICE int lane() const { return thread() % warp_size; }
-  TY_DEVICE int warp() const { return thread() / warp_size; }
+  TY_DEVICE int lane() const { return static_cast<int>(threadIdx.x % warp_size); }
+  TY_DEVICE int warp() const { return static_cast<int>(threadIdx.x / warp_size); }
   TY_DEVICE int warps() const { return threads() / warp_size; }
   template <int Size>
   TY_DEVICE int cluster_rank() const {
-    return block() % Size;
+    return static_cast<int>(blockIdx.x % Size);
   }
   template <int Size>
   TY_DEVICE int cluster() const {
-    return block() / Size;
+    return static_cast<int>(blockIdx.x / Size);
   }
   TY_DEVICE lane_mask lanes_below() const { return (lane_mask{1} << lane()) - 1; }
 
@@ -83,7 +85,7 @@ class Thread {
   }
   // Orders no memory: what was read from a neighbour is in registers already.
   template <int Size>
-  TY_DEVICE void leave_cluster() {
+  TY_DEVICE void arrive_cluster() {
     if constexpr (Size > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   }
   template <int Size>
@@ -95,6 +97,37 @@ class Thread {
     uint64_t address;
     asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(reinterpret_cast<uint64_t>(&shared)), "r"(rank));
     return *reinterpret_cast<S*>(address);
+  }
+
+  // An mbarrier that counts bytes. What st.async brings is released to the cluster with its count, and the
+  // wait acquires it: no fence, and no barrier among the senders.
+  using inbox = uint64_t;
+  template <int Size>
+  TY_DEVICE void open_inbox(inbox& own, int bytes) {
+    const uint32_t address = shared_address(&own);
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address), "r"(bytes) : "memory");
+  }
+  template <int Size, int N>
+  TY_DEVICE void send4(inbox& own, SharedArray<uint32_t, N>& cells, int index, Vec4 value, int rank) {
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
+            "r"(remote_address(&cells.elements[index], rank)),
+        "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(remote_address(&own, rank))
+        : "memory");
+  }
+  template <int Size>
+  TY_DEVICE void await_inbox(inbox& own) {
+    uint32_t full = 0;
+    while (full == 0) {
+      asm volatile(
+          "{ .reg .pred full; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 full, [%1], 0; "
+          "selp.u32 %0, 1, 0, full; }"
+          : "=r"(full)
+          : "r"(shared_address(&own))
+          : "memory");
+    }
   }
 
   // One counter per launch would need a workspace; the runtime's own barrier keeps it for cooperative grids.
@@ -117,7 +150,17 @@ class Thread {
   TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
     constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
     auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
+#pragma unroll 1
     for (int i = worker; i < count / kPerVector; i += workers) vectors[i] = Vec4{0, 0, 0, 0};
+  }
+  template <int kCount, int kWorkers, class T, int N>
+  TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int worker) {
+    constexpr int kVectors = kCount * static_cast<int>(sizeof(T)) / static_cast<int>(sizeof(Vec4));
+    auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
+#pragma unroll
+    for (int i = 0; i < kVectors; i += kWorkers) {
+      if (i + kWorkers <= kVectors || worker < kVectors - i) vectors[i + worker] = Vec4{0, 0, 0, 0};
+    }
   }
 
   template <class T>
@@ -186,6 +229,15 @@ class Thread {
 
  private:
   static constexpr unsigned kAll = 0xffffffffu;
+
+  static TY_DEVICE uint32_t shared_address(const void* own) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(own));
+  }
+  static TY_DEVICE uint32_t remote_address(const void* own, int rank) {
+    uint32_t address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(own)), "r"(rank));
+    return address;
+  }
 };
 
 }  // namespace tokenyard::port::cuda

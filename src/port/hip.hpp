@@ -34,9 +34,11 @@ class Thread {
   TY_DEVICE int threads() const { return static_cast<int>(blockDim.x); }
   TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
   TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
-  TY_DEVICE int lane() const { return thread() % warp_size; }
+  TY_DEVICE int lane() const { return static_cast<int>(threadIdx.x % warp_size); }
   // The same in all lanes, which the compiler cannot know.
-  TY_DEVICE int warp() const { return __builtin_amdgcn_readfirstlane(thread() / warp_size); }
+  TY_DEVICE int warp() const {
+    return __builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x / warp_size));
+  }
   TY_DEVICE int warps() const { return threads() / warp_size; }
   TY_DEVICE lane_mask lanes_below() const { return (lane_mask{1} << lane()) - 1; }
 
@@ -104,7 +106,7 @@ class Thread {
     return block();
   }
   template <int Size>
-  TY_DEVICE void leave_cluster() {}
+  TY_DEVICE void arrive_cluster() {}
   template <int Size>
   TY_DEVICE void wait_cluster() {}
   template <int Size>
@@ -115,6 +117,14 @@ class Thread {
   TY_DEVICE S& remote(S& shared, int) {
     return shared;
   }
+
+  struct inbox {};
+  template <int Size>
+  TY_DEVICE void open_inbox(inbox&, int) {}
+  template <int Size, int N>
+  TY_DEVICE void send4(inbox&, SharedArray<uint32_t, N>&, int, Vec4, int) {}
+  template <int Size>
+  TY_DEVICE void await_inbox(inbox&) {}
 
   // What cooperative_groups calls; its header does not compile with every clang.
   TY_DEVICE void sync_grid() { __ockl_grid_sync(); }
@@ -136,7 +146,17 @@ class Thread {
   TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
     constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
     auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
+#pragma unroll 1
     for (int i = worker; i < count / kPerVector; i += workers) vectors[i] = Vec4{0, 0, 0, 0};
+  }
+  template <int kCount, int kWorkers, class T, int N>
+  TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int worker) {
+    constexpr int kVectors = kCount * static_cast<int>(sizeof(T)) / static_cast<int>(sizeof(Vec4));
+    auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
+#pragma unroll
+    for (int i = 0; i < kVectors; i += kWorkers) {
+      if (i + kWorkers <= kVectors || worker < kVectors - i) vectors[i + worker] = Vec4{0, 0, 0, 0};
+    }
   }
 
   template <class T>

@@ -95,8 +95,8 @@ class Thread {
     }
   }
   template <int Size>
-  void leave_cluster(const Site& site = Site::current()) const {
-    if constexpr (Size > 1) simt::leave_cluster(Size, site);
+  void arrive_cluster(const Site& site = Site::current()) const {
+    if constexpr (Size > 1) simt::arrive_cluster(Size, site);
   }
   template <int Size>
   void wait_cluster(const Site& site = Site::current()) const {
@@ -105,6 +105,24 @@ class Thread {
   template <int Size, class S>
   S& remote(S& shared, int rank, const Site& site = Site::current()) const {
     return *static_cast<S*>(simt::remote_memory(&shared, Size, rank, site));
+  }
+  using inbox = simt::Inbox;
+  template <int Size>
+  void open_inbox(inbox& own, int bytes, const Site& site = Site::current()) const {
+    own.open(static_cast<uint32_t>(bytes), site);
+  }
+  template <int Size, int N>
+  void send4(inbox& own, simt::Array<uint32_t, N>& cells, int index, Vec4 value, int rank,
+             const Site& site = Site::current()) const {
+    const int32_t words[] = {value.x, value.y, value.z, value.w};
+    if (index % 4 != 0) simt::fail(text("send4() to index ", index, "; expected a multiple of 4"), site);
+    auto& there = remote<Size>(cells, rank, site);
+    for (int i = 0; i < 4; ++i) there.receive(index + i, static_cast<uint32_t>(words[i]), site);
+    remote<Size>(own, rank, site).receive(sizeof(Vec4), site);
+  }
+  template <int Size>
+  void await_inbox(inbox& own, const Site& site = Site::current()) const {
+    while (!own.full(site)) pause(site);
   }
   void sync_grid(const Site& site = Site::current()) const { simt::sync_grid(site); }
 
@@ -137,6 +155,11 @@ class Thread {
     for (int vector = worker; vector < count / kPerVector; vector += workers) {
       for (int i = 0; i < kPerVector; ++i) cells(begin + vector * kPerVector + i, site) = T{0};
     }
+  }
+
+  template <int kCount, int kWorkers, class T, int N>
+  void zero(simt::Array<T, N>& cells, int begin, int worker, const Site& site = Site::current()) const {
+    zero(cells, begin, kCount, worker, kWorkers, site);
   }
 
   // global memory

@@ -38,6 +38,7 @@ class SimtRuntime final : public CpuRuntime {
   }
 
   Status launch_empty(Stream stream) override { return Port<WarpSize>::launch(Empty{}, 1, stream); }
+  Status launch_linked(Stream stream) override { return launch_empty(stream); }
 };
 
 }  // namespace

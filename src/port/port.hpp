@@ -38,16 +38,25 @@
 //   block         void sync_block()
 //   cluster       void sync_cluster<Size>()                     orders shared memory among its blocks;
 //                                                             Size 1: sync_block()
-//                 void leave_cluster<Size>()                  no more reads of the neighbours will follow
-//                                                             (an arrival that orders no memory)
-//                 void wait_cluster<Size>()                   until all blocks of the cluster have left it
+//                 void arrive_cluster<Size>()                 a barrier in two halves that orders no memory
+//                 void wait_cluster<Size>()                   but the opening of inboxes
 //                 S& remote<Size>(S& shared, int rank)          a neighbour's shared memory, to be read
-//                 (a block must not end while a neighbour may still read: leave_cluster, wait_cluster)
+//                 (a block must not end while a neighbour may still read: arrive_cluster, wait_cluster)
+//                 using inbox                                   in shared memory: counts what neighbours send
+//                 void open_inbox<Size>(inbox&, int bytes)      by one thread, once a launch; before the
+//                                                             first send there is a wait_cluster
+//                 void send4<Size>(inbox&, array<uint32_t, N>&, int index, Vec4, int rank)
+//                                                             16 bytes to the same array of a neighbour,
+//                                                             counted in its inbox; index in steps of 4
+//                 void await_inbox<Size>(inbox&)                until its own has all that it was opened for,
+//                                                             which it then may read
 //   grid          void sync_grid()                              cooperative launches only
 //   shared memory void add(T& cell, T)     void or_bits(T& cell, T)     no value returned, relaxed
 //                 T fetch_add(T& cell, T)
 //                 void zero(array&, int begin, int count, int worker, int workers)
-//                 sets a range to 0, shared by `workers` threads; begin and count in units of 16 bytes
+//                 void zero<int count, int workers>(array&, int begin, int worker)
+//                 set a range to 0, shared by `workers` threads; begin and count in units of 16 bytes; the
+//                 second compiles to straight code
 //                 `T&` is whatever array(i) returns; T: int32_t, uint32_t, and for or_bits uint64_t too
 //   global memory T load(const T*)  void store(T*, T)           relaxed, device scope, 4 or 8 bytes
 //                 T load_acquire(const T*)  void store_release(T*, T)

@@ -35,8 +35,10 @@ TEST(Bench, PrintsATableAndWritesTheResultFile) {
   EXPECT_EQ(keys(written), (std::vector<std::string>{"context", "results"}));
   EXPECT_EQ(keys(written["context"]), (std::vector<std::string>{"device", "driver", "sm_clock_mhz", "toolkit",
                                                                 "commit", "date", "timer", "command"}));
-  EXPECT_TRUE(
-      written["context"]["command"].get<std::string>().starts_with("tokenyard bench align --device cpu"));
+  EXPECT_EQ(written["context"]["command"],
+            "tokenyard bench align --device cpu --tokens 1,40 --top-k 2 --experts 8,16 --block 16 "
+            "--distribution uniform,hot --json align.json")
+      << "of files their names: folders are this machine's";
   ASSERT_EQ(written["results"].size(), kCases);
   const auto& first = written["results"][0];
   EXPECT_EQ(keys(first),
@@ -48,11 +50,46 @@ TEST(Bench, PrintsATableAndWritesTheResultFile) {
     EXPECT_EQ(row["impl"], "tokenyard");
     EXPECT_EQ(row["order"], "stable");
     EXPECT_EQ(row["verified"], true);
+    EXPECT_EQ(row["cold"], false);
     EXPECT_TRUE(row["floor_us"].is_null()) << "a CPU has no empty kernel";
     EXPECT_GT(row["us_p50"].get<double>(), 0);
     EXPECT_LE(row["us_p20"].get<double>(), row["us_p50"].get<double>());
     EXPECT_LE(row["us_p50"].get<double>(), row["us_p80"].get<double>());
   }
+}
+
+TEST(Bench, DrawsToRecordedLoads) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("align.json");
+  const Result result = tokenyard("bench align --device cpu --tokens 5 --json=" + file +
+                                  " --loads " TOKENYARD_SOURCE "/bench/harness/loads/olmoe-1b-7b.json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json written = json::parse(read_file(file));
+  EXPECT_EQ(written["context"]["command"],
+            "tokenyard bench align --device cpu --tokens 5 --json=align.json --loads olmoe-1b-7b.json");
+  ASSERT_EQ(written["results"].size(), 1U);
+  const json& row = written["results"][0];
+  EXPECT_EQ(row["distribution"], "olmoe-1b-7b");
+  EXPECT_EQ(row["tokens"], 5);
+  EXPECT_EQ(row["top_k"], 8);
+  EXPECT_EQ(row["experts"], 64);
+}
+
+// The commit is that of the sources, wherever the command runs.
+TEST(Bench, NamesTheSourcesCommitFromAnyFolder) {
+  const TemporaryFolder folder;
+  const auto commit = [&](const std::string& from) {
+    const std::string file = folder.file("align.json");
+    EXPECT_EQ(tokenyard("bench align --device cpu --tokens 1 --json " + file, from).exit_code, 0);
+    return json::parse(read_file(file))["context"]["commit"];
+  };
+  EXPECT_EQ(commit("/"), commit(TOKENYARD_SOURCE));
+}
+
+TEST(Bench, ExplainsWhatColdNeeds) {
+  const Result result = tokenyard("bench align --device cpu --cold --tokens 1");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("--cold is given, expected a GPU"), std::string::npos) << result.err;
 }
 
 TEST(Bench, RefusesToTimeASimulation) {

@@ -18,12 +18,12 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-Result tokenyard(const std::string& arguments) {
-  const TemporaryFolder folder;
-  const std::string out = folder.file("out");
-  const std::string err = folder.file("err");
-  const std::string line =
-      fmt::format("COLUMNS=80 '{}' {} >'{}' 2>'{}'", TOKENYARD_COMMAND, arguments, out, err);
+Result tokenyard(const std::string& arguments, const std::string& folder) {
+  const TemporaryFolder outputs;
+  const std::string out = outputs.file("out");
+  const std::string err = outputs.file("err");
+  const std::string line = fmt::format("cd '{}' && COLUMNS=80 '{}' {} >'{}' 2>'{}'", folder,
+                                       TOKENYARD_COMMAND, arguments, out, err);
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }

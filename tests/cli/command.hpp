@@ -12,8 +12,8 @@ struct Result {
   std::string err;
 };
 
-// `arguments` go through a shell. 80 columns, no terminal.
-Result tokenyard(const std::string& arguments);
+// `arguments` go through a shell, started in `folder`. 80 columns, no terminal.
+Result tokenyard(const std::string& arguments, const std::string& folder = ".");
 
 // A folder that is gone with the object.
 class TemporaryFolder {

@@ -49,7 +49,8 @@ INSTANTIATE_TEST_SUITE_P(Align, TwoStreams,
                          gpu_and_path);
 
 TEST_P(TwoStreams, DoNotDisturbEachOther) {
-  start(2, {.tokens = 4096, .top_k = 8, .experts = 256});
+  const int64_t tokens = std::get<1>(GetParam()) == TY_ALIGN_EVERYWHERE ? 512 : 4096;
+  start(2, {.tokens = tokens, .top_k = 8, .experts = 256});
   const Streams streams(*runtime, 2);
   for (int check = 0; check < 20; ++check) {
     launch_rounds(streams, 50);

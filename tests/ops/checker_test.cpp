@@ -2,6 +2,7 @@
 // sentences must notice.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -59,6 +60,32 @@ TEST_P(Checker, NoticesEachEntryThatIsChanged) {
     wrong = right;
     wrong.num_dropped += change;
     expect_noticed(wrong, "num_dropped");
+  }
+}
+
+// Whatever the order inside an expert's run, sorting gives the stable one; no entry may cross its border.
+TEST_P(Checker, SortsEachExpertsPairsAndNothingElse) {
+  AlignOutputs reversed = right;
+  for (size_t expert = 0; expert < right.counts.size(); ++expert) {
+    const auto first = reversed.sorted_pair_ids.begin() + right.offsets[expert];
+    std::reverse(first, first + right.counts[expert]);
+  }
+  harness::sort_runs(reversed, right);
+  EXPECT_EQ(harness::difference(reversed, right), "");
+  for (size_t expert = 0; expert < right.counts.size(); ++expert) {
+    if (right.counts[expert] == 0) continue;
+    const auto last = static_cast<size_t>(right.offsets[expert] + right.counts[expert] - 1);
+    for (const int32_t wrong_entry : {right.sorted_pair_ids[last] + 1, right.sorted_pair_ids[last] - 1}) {
+      AlignOutputs wrong = right;
+      wrong.sorted_pair_ids[last] = wrong_entry;
+      harness::sort_runs(wrong, right);
+      EXPECT_NE(harness::difference(wrong, right), "") << "expert " << expert;
+    }
+    if (last + 1 == right.sorted_pair_ids.size()) continue;
+    AlignOutputs wrong = right;
+    std::swap(wrong.sorted_pair_ids[last], wrong.sorted_pair_ids[last + 1]);
+    harness::sort_runs(wrong, right);
+    EXPECT_NE(harness::difference(wrong, right), "") << "an exchange over the border of expert " << expert;
   }
 }
 

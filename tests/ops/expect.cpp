@@ -7,6 +7,12 @@
 #include "device.hpp"
 
 namespace tokenyard::test {
+namespace {
+
+// Every device's path for small batches takes as many pairs at least.
+constexpr int64_t kFewestPairsEverywhere = 4096;
+
+}  // namespace
 
 void expect_same(const harness::AlignOutputs& got, harness::AlignOutputs want,
                  const harness::AlignOptions& options) {
@@ -33,6 +39,10 @@ void expect_right(const std::string& device, const harness::AlignProblem& proble
     options.path = path;
     harness::AlignOutputs got;
     const Status status = harness::run_align(device_id(device), problem, options, got);
+    if (status.code() == TY_UNSUPPORTED && path == TY_ALIGN_EVERYWHERE) {
+      EXPECT_GT(problem.shape.tokens * problem.shape.top_k, kFewestPairsEverywhere) << status.message();
+      continue;
+    }
     ASSERT_TRUE(status.ok()) << status.message();
     expect_same(got, want, options);
   }

@@ -294,6 +294,26 @@ TYPED_TEST_P(Conformance, SyncLeaveAndRemote) {
   }
 }
 
+TYPED_TEST_P(Conformance, Inbox) {
+  if constexpr (TestFixture::Port::has_clusters) {
+    const auto values = random_values<int32_t>();
+    DeviceArray in(this->runtime(), values);
+    DeviceArray<int32_t> out(this->runtime(), kTotal);
+    this->launch(kernels::SendToAll(in.data(), out.data()));
+    const auto got = out.values();
+    for (int i = 0; i < kTotal; ++i) {
+      const int cluster = i / kThreads / kClusterSize;
+      uint32_t sum = 0;
+      for (int rank = 0; rank < kClusterSize; ++rank) {
+        sum += static_cast<uint32_t>(values[(cluster * kClusterSize + rank) * kThreads + i % kThreads]);
+      }
+      EXPECT_EQ(static_cast<uint32_t>(got[i]), sum);
+    }
+  } else {
+    GTEST_SKIP() << "no clusters";
+  }
+}
+
 TYPED_TEST_P(Conformance, SyncGrid) {
   auto values = random_values<int32_t>();
   DeviceArray in(this->runtime(), values);
@@ -392,7 +412,7 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
                             BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, ClusterPosition,
-                            SyncLeaveAndRemote, SyncGrid, SharedAtomics, Zero, LoadAndStore, LoadAndStore4,
-                            AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
+                            SyncLeaveAndRemote, Inbox, SyncGrid, SharedAtomics, Zero, LoadAndStore,
+                            LoadAndStore4, AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
 
 }  // namespace tokenyard::tests

@@ -228,9 +228,40 @@ struct LeaveCluster : ReadNeighbour {
     gpu.template sync_cluster<kClusterSize>();
     const int right = (gpu.template cluster_rank<kClusterSize>() + 1) % kClusterSize;
     const int32_t value = gpu.template remote<kClusterSize>(shared, right).value(gpu.thread());
-    gpu.template leave_cluster<kClusterSize>();
+    gpu.template arrive_cluster<kClusterSize>();
     out[self(gpu)] = value + gpu.reduce_add(0);
     gpu.template wait_cluster<kClusterSize>();
+  }
+};
+
+// Each block sends its values to all blocks of the cluster, which add them up.
+struct SendToAll : ReadNeighbour {
+  using ReadNeighbour::ReadNeighbour;
+  template <class Thread>
+  struct Shared {
+    typename Thread::template array<uint32_t, kClusterSize * kThreads> received;
+    typename Thread::inbox inbox;
+  };
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    auto& shared = gpu.template shared<Shared<Thread>>();
+    if (gpu.thread() == 0) gpu.template open_inbox<kClusterSize>(shared.inbox, kClusterSize * kThreads * 4);
+    gpu.template arrive_cluster<kClusterSize>();
+    gpu.template wait_cluster<kClusterSize>();
+    if (gpu.thread() < kThreads / 4) {
+      const int own = 4 * gpu.thread();
+      const int32_t* from = in + gpu.block() * kThreads + own;
+      const port::Vec4 four{from[0], from[1], from[2], from[3]};
+      for (int to = 0; to < kClusterSize; ++to) {
+        gpu.template send4<kClusterSize>(shared.inbox, shared.received,
+                                         gpu.template cluster_rank<kClusterSize>() * kThreads + own, four,
+                                         to);
+      }
+    }
+    gpu.template await_inbox<kClusterSize>(shared.inbox);
+    uint32_t sum = 0;
+    for (int from = 0; from < kClusterSize; ++from) sum += shared.received(from * kThreads + gpu.thread());
+    out[self(gpu)] = static_cast<int32_t>(sum);
   }
 };
 
@@ -243,7 +274,7 @@ struct LoneCluster : SyncBlock {
     shared.value(gpu.thread()) = in[self(gpu)];
     gpu.template sync_cluster<1>();
     const int32_t value = shared.value(kThreads - 1 - gpu.thread());
-    gpu.template leave_cluster<1>();
+    gpu.template arrive_cluster<1>();
     out[self(gpu)] = value + gpu.template cluster_rank<1>() + gpu.template cluster<1>() - gpu.block();
     gpu.template wait_cluster<1>();
   }

@@ -94,13 +94,13 @@ TEST(Barrier, OfAClusterOfAnotherSize) {
 TEST(Barrier, OfAClusterInHalves) {
   const auto halves = [](int leaves, int waits) {
     return kernel<2>([leaves, waits](auto& gpu) {
-      for (int i = 0; i < leaves; ++i) gpu.template leave_cluster<2>();
+      for (int i = 0; i < leaves; ++i) gpu.template arrive_cluster<2>();
       for (int i = 0; i < waits; ++i) gpu.template wait_cluster<2>();
     });
   };
   expect_clean(halves(1, 1), 4);
-  expect_found(halves(2, 1), 4, "leave_cluster() after leave_cluster()");
-  expect_found(halves(0, 1), 4, "wait_cluster() without a leave_cluster()");
+  expect_found(halves(2, 1), 4, "arrive_cluster() after arrive_cluster()");
+  expect_found(halves(0, 1), 4, "wait_cluster() without an arrive_cluster()");
   expect_found(halves(1, 0), 4, "left the kernel");
 }
 

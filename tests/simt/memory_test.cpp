@@ -90,15 +90,15 @@ TEST(RemoteMemory, AfterLeavingTheCluster) {
       auto& shared = gpu.template shared<Shared<std::remove_reference_t<decltype(gpu)>>>();
       shared.values(gpu.thread()) = 1;
       gpu.template sync_cluster<2>();
-      if (!right) gpu.template leave_cluster<2>();
+      if (!right) gpu.template arrive_cluster<2>();
       const int32_t value = gpu.template remote<2>(shared, 0).values(gpu.thread());
       static_cast<void>(value);
-      if (right) gpu.template leave_cluster<2>();
+      if (right) gpu.template arrive_cluster<2>();
       gpu.template wait_cluster<2>();
     });
   };
   expect_clean(read_neighbour(true), 8);
-  expect_found(read_neighbour(false), 8, "remote() after leave_cluster()");
+  expect_found(read_neighbour(false), 8, "remote() after arrive_cluster()");
 }
 
 TEST(RemoteMemory, Misused) {

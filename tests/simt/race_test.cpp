@@ -124,13 +124,13 @@ TEST(Race, WithLeaveClusterInPlaceOfSyncCluster) {
       if (right) {
         gpu.template sync_cluster<2>();
       } else {
-        gpu.template leave_cluster<2>();
+        gpu.template arrive_cluster<2>();
         gpu.template wait_cluster<2>();
       }
       const int neighbour = 1 - gpu.template cluster_rank<2>();
       out[gpu.block() * kThreads + gpu.thread()] =
           gpu.template remote<2>(shared, neighbour).values(gpu.thread());
-      gpu.template leave_cluster<2>();
+      gpu.template arrive_cluster<2>();
       gpu.template wait_cluster<2>();
     });
   };

@@ -21,22 +21,22 @@ void Grid::sync_cluster(int size, const Site& site) {
   barrier(Barrier::kCluster, site);
 }
 
-void Grid::leave_cluster(int size, const Site& site) {
+void Grid::arrive_cluster(int size, const Site& site) {
   step(false);
   expect_cluster(size, site);
-  expect_in_cluster("leave_cluster", site);
-  current_->left_cluster = arrive(Barrier::kLeftCluster, site);
+  expect_in_cluster("arrive_cluster", site);
+  current_->arrived_cluster = arrive(Barrier::kArrivedCluster, site);
 }
 
 void Grid::wait_cluster(const Site& site) {
   Lane& lane = *current_;
-  if (lane.left_cluster == nullptr) fail("wait_cluster() without a leave_cluster()", site);
+  if (lane.arrived_cluster == nullptr) fail("wait_cluster() without an arrive_cluster()", site);
   // Once everybody has left, others may be anywhere beyond their own wait.
-  if (lane.left_cluster == lane.warp->block->cluster->team.order.now()) {
-    expect_convergence(Barrier::kLeftCluster, site);
+  if (lane.arrived_cluster == lane.warp->block->cluster->team.order.now()) {
+    expect_convergence(Barrier::kArrivedCluster, site);
   }
-  wait(Barrier::kLeftCluster, lane.left_cluster, site);
-  lane.left_cluster = nullptr;
+  wait(Barrier::kArrivedCluster, lane.arrived_cluster, site);
+  lane.arrived_cluster = nullptr;
 }
 
 void Grid::expect_convergence(Barrier kind, const Site& site) {
@@ -64,7 +64,7 @@ void* Grid::arrive(Barrier kind, const Site& site) {
          site);
   }
   void* order = team.order.now();
-  if (kind != Barrier::kLeftCluster) release(order);
+  if (kind != Barrier::kArrivedCluster) release(order);
   if (++team.arrived == team.members) {
     team.arrived = 0;
     team.order.turn();
@@ -96,7 +96,7 @@ void Grid::open(Barrier kind, Block& block) {
     case Barrier::kBlock:
       return open(kind, &block, 1);
     case Barrier::kCluster:
-    case Barrier::kLeftCluster:
+    case Barrier::kArrivedCluster:
       return open(kind, block.cluster->blocks, launch_.cluster);
     case Barrier::kGrid:
       return open(kind, blocks_.data(), blocks_in_flight_);
@@ -120,7 +120,7 @@ Team& Grid::team_of(Barrier kind, Block& block) {
     case Barrier::kBlock:
       return block.team;
     case Barrier::kCluster:
-    case Barrier::kLeftCluster:
+    case Barrier::kArrivedCluster:
       return block.cluster->team;
     case Barrier::kGrid:
       break;
@@ -135,7 +135,7 @@ void Grid::expect_cluster(int size, const Site& site) {
 }
 
 void Grid::expect_in_cluster(const char* operation, const Site& site) {
-  if (current_->left_cluster != nullptr) fail(text(operation, "() after leave_cluster()"), site);
+  if (current_->arrived_cluster != nullptr) fail(text(operation, "() after arrive_cluster()"), site);
 }
 
 }  // namespace tokenyard::port::simt

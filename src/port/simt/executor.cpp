@@ -36,7 +36,7 @@ void sync_block(const Site& site) { running->barrier(Barrier::kBlock, site); }
 
 void sync_cluster(int size, const Site& site) { running->sync_cluster(size, site); }
 
-void leave_cluster(int size, const Site& site) { running->leave_cluster(size, site); }
+void arrive_cluster(int size, const Site& site) { running->arrive_cluster(size, site); }
 
 void wait_cluster(const Site& site) { running->wait_cluster(site); }
 
@@ -73,6 +73,11 @@ void before_shared_write(Mark& mark, const void* cell, uint64_t bits, size_t byt
 void before_shared_add(const Mark& mark, bool changes, const Site& site) {
   running->step(changes);
   running->before_shared_read(mark, site);
+}
+
+void before_shared_receive(Mark& mark, const Site& site) {
+  running->step(true);
+  running->before_shared_receive(mark, site);
 }
 
 }  // namespace tokenyard::port::simt

@@ -55,7 +55,7 @@ uint64_t collective(Collective kind, uint64_t value, int argument, const Site& s
 
 void sync_block(const Site& site);
 void sync_cluster(int size, const Site& site);
-void leave_cluster(int size, const Site& site);
+void arrive_cluster(int size, const Site& site);
 void wait_cluster(const Site& site);
 void sync_grid(const Site& site);
 
@@ -78,5 +78,6 @@ using Mark = unsigned char;
 void before_shared_read(const Mark& mark, const Site& site);
 void before_shared_write(Mark& mark, const void* cell, uint64_t bits, size_t bytes, const Site& site);
 void before_shared_add(const Mark& mark, bool changes, const Site& site);
+void before_shared_receive(Mark& mark, const Site& site);  // from a neighbour
 
 }  // namespace tokenyard::port::simt

@@ -34,9 +34,9 @@ class Order {
   int turn_ = 0;
 };
 
-// What threads wait for together. The third is the cluster's barrier again, cut in two: leave_cluster, which
+// What threads wait for together. The third is the cluster's barrier again, cut in two: arrive_cluster, which
 // orders no memory, and wait_cluster.
-enum class Barrier { kBlock, kCluster, kLeftCluster, kGrid };
+enum class Barrier { kBlock, kCluster, kArrivedCluster, kGrid };
 
 // The threads of a block, a cluster or the grid, as its barrier sees them.
 struct Team {
@@ -64,7 +64,7 @@ struct Lane {
   Site site;                       // of that operation
   uint64_t value = 0;              // what it brings to a collective, then what it gets
   int argument = 0;
-  void* left_cluster = nullptr;  // between leave_cluster and wait_cluster: Order::now() of the former
+  void* arrived_cluster = nullptr;  // between arrive_cluster and wait_cluster: Order::now() of the former
 
   uint64_t bit() const { return uint64_t{1} << index; }
 };
@@ -127,13 +127,14 @@ class Grid {
   uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
   void barrier(Barrier kind, const Site& site);
   void sync_cluster(int size, const Site& site);
-  void leave_cluster(int size, const Site& site);
+  void arrive_cluster(int size, const Site& site);
   void wait_cluster(const Site& site);
   void pause(const Site& site);
   void* shared_memory(size_t bytes, const std::type_info& type, const Site& site);
   void* remote_memory(void* own, int cluster, int rank, const Site& site);
   void before_shared_read(const Mark& mark, const Site& site);
   void before_shared_write(Mark& mark, const Site& site);
+  void before_shared_receive(Mark& mark, const Site& site);
 
   // Counts an access to memory that others can see; now and then lets them run first.
   void step(bool changes) {

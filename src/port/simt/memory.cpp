@@ -79,6 +79,11 @@ void Grid::before_shared_read(const Mark& mark, const Site& site) {
        site);
 }
 
+void Grid::before_shared_receive(Mark& mark, const Site& site) {
+  if (mark == kLeft) fail("sends to a block that has left the kernel", site);
+  mark = kWritten;
+}
+
 void Grid::before_shared_write(Mark& mark, const Site& site) {
   const Block& block = *current_->warp->block;
   const auto offset = reinterpret_cast<std::byte*>(&mark) - block.shared;

@@ -158,7 +158,7 @@ void Grid::lane_main() {
     const Block& block = *lane.warp->block;
     Cluster& cluster = *block.cluster;
     lane.inside = true;
-    lane.left_cluster = nullptr;
+    lane.arrived_cluster = nullptr;
     acquire(&cluster.begun);
     try {
       grid.launch_.run_thread(grid.launch_.kernel, block.index, lane.thread, grid.launch_.blocks);
@@ -181,8 +181,8 @@ void Grid::leave(Lane& lane) {
                        "() at ", place(warp.site)),
                   lane, nullptr);
   }
-  if (lane.left_cluster != nullptr) {
-    return record("left the kernel after leave_cluster() without wait_cluster()", lane, nullptr);
+  if (lane.arrived_cluster != nullptr) {
+    return record("left the kernel after arrive_cluster() without wait_cluster()", lane, nullptr);
   }
   if (block.team.arrived + cluster.team.arrived + team_.arrived > 0) {
     return record("left the kernel while others wait for it in a barrier" + waiting_lanes(), lane, nullptr);

@@ -105,13 +105,47 @@ template <class T, int N>
 class Array {
  public:
   Cell<T> operator()(int64_t i, const Site& site = Site::current()) {
-    if (i < 0 || i >= N) fail(text("index ", i, " of an array of ", N, " in shared memory"), site);
+    expect_inside(i, site);
     return Cell<T>(value_[i], mark_[i], site);
   }
 
+  // What a neighbour of the cluster sends.
+  void receive(int64_t i, T value, const Site& site) {
+    expect_inside(i, site);
+    before_shared_receive(mark_[i], site);
+    value_[i] = value;
+  }
+
  private:
+  static void expect_inside(int64_t i, const Site& site) {
+    if (i < 0 || i >= N) fail(text("index ", i, " of an array of ", N, " in shared memory"), site);
+  }
+
   T value_[N];
   Mark mark_[N];
+};
+
+// How many bytes a block still expects from its neighbours. Only what is sent orders memory.
+class Inbox {
+ public:
+  void open(uint32_t bytes, const Site& site) {
+    before_shared_write(mark_, &missing_, bytes, sizeof bytes, site);
+    std::atomic_ref(missing_).store(bytes, std::memory_order_relaxed);
+  }
+  void receive(uint32_t bytes, const Site& site) {
+    before_shared_add(mark_, true, site);
+    if (std::atomic_ref(missing_).fetch_sub(bytes, std::memory_order_release) < bytes) {
+      fail("sends more than the neighbour's inbox was opened for", site);
+    }
+  }
+  bool full(const Site& site) {
+    before_shared_read(mark_, site);
+    return std::atomic_ref(missing_).load(std::memory_order_acquire) == 0;
+  }
+
+ private:
+  uint32_t missing_;
+  Mark mark_;
 };
 
 }  // namespace tokenyard::port::simt
