@@ -26,8 +26,8 @@ double ulp(double magnitude) {
 
 class RowCheck {
  public:
-  RowCheck(const GateProblem& problem, const gate::ReferenceInput& input, int64_t token)
-      : problem_(problem), input_(input), token_(token), row_(gate::reference_row(input, token)) {}
+  RowCheck(const gate::ReferenceInput& input, int64_t token)
+      : input_(input), token_(token), row_(gate::reference_row(input, token)) {}
 
   // The experts that a token's first K ids stand for, or {} if there is one that stands for none.
   std::vector<int32_t> experts(const int64_t* ids) const {
@@ -161,7 +161,6 @@ class RowCheck {
            static_cast<double>(chosen.size()) / divisor;
   }
 
-  const GateProblem& problem_;
   const gate::ReferenceInput& input_;
   const int64_t token_;
   const gate::ReferenceRow row_;
@@ -233,7 +232,7 @@ std::string first_broken(const GateProblem& problem, const GateOutputs& outputs,
     if (right != nullptr && is_same_token(outputs, *right, static_cast<size_t>(token) * columns, columns)) {
       continue;
     }
-    const RowCheck row(problem, input, token);
+    const RowCheck row(input, token);
     const std::vector<int32_t> chosen = row.experts(ids);
     if (chosen.empty() || !row.is_a_right_choice(chosen)) {
       return fmt::format("token {} has the ids {}, expected{}", token, fmt::join(ids, ids + top_k, " "),
