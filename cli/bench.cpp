@@ -213,6 +213,7 @@ void add_bench(CLI::App& app, const std::string& command_line) {
   bench.require_subcommand(1);
   bench.footer("Example:\n  tokenyard bench align --json align.json");
   add_bench_align(bench, command_line);
+  add_bench_gate(bench, command_line);
 }
 
 }  // namespace tokenyard::cli

@@ -12,6 +12,7 @@
 #include "tokenyard/tokenyard.h"
 #ifdef TOKENYARD_SIMT
 #include "align/backend_simt.hpp"
+#include "gate/backend_simt.hpp"
 #endif
 
 namespace {
@@ -30,8 +31,10 @@ std::string command_name(const CLI::App& app) {
 }
 
 int report(const CLI::App& app, std::string message, int exit_code) {
-  const std::string operation = "align: ";  // what the library's messages begin with; the command says it
-  if (message.starts_with(operation)) message.erase(0, operation.size());
+  // What the library's messages begin with, the command has said.
+  for (const std::string operation : {"align: ", "gate: "}) {
+    if (message.starts_with(operation)) message.erase(0, operation.size());
+  }
   std::replace(message.begin(), message.end(), '\n', ' ');
   fmt::print(stderr, "{}: {}\n", command_name(app), message);
   return exit_code;
@@ -61,10 +64,11 @@ int flushed(const CLI::App& app) {
 int main(int argc, char** argv) {
 #ifdef TOKENYARD_SIMT
   tokenyard::register_simt_backends();
+  tokenyard::gate::register_simt_operations();
 #endif
   CLI::App app{
-      "Routing for Mixture-of-Experts layers: from the experts that each token chose to the\n"
-      "block-aligned, expert-sorted order that grouped matrix products need.",
+      "Routing for Mixture-of-Experts layers: from the router's logits to the experts of each\n"
+      "token, and to the block-aligned, expert-sorted order that grouped matrix products need.",
       "tokenyard"};
   app.set_version_flag("--version", std::string("tokenyard ") + ty_version());
   app.require_subcommand(1);
@@ -73,6 +77,7 @@ int main(int argc, char** argv) {
       "Start with:\n"
       "  tokenyard align          a small problem, drawn as a picture\n"
       "  tokenyard info --why     which path runs which size here, and why");
+  add_gate(app);
   add_align(app);
   add_verify(app);
   add_bench(app, command_line(app, argc, argv));

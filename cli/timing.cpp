@@ -25,6 +25,38 @@ double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+Timing by_graph(Runtime& runtime, Stream stream, const std::function<Status(size_t)>& call, Caches caches) {
+  const GraphTimer timer(runtime, stream, caches);
+  Timing timing{};
+  timing.floor_us = timer.time([&](size_t) { return runtime.launch_empty(stream); }).p50;
+  timing.us = timer.time(call);
+
+  std::vector<double> host_us;
+  for (int queue = 0; queue < kQueues; ++queue) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < kQueuedCalls; ++i) require(call(i));
+    host_us.push_back(us_since(start) / kQueuedCalls);
+    require(runtime.synchronize(stream));
+  }
+  timing.host_ns = 1000 * quantiles(host_us).p50;
+  return timing;
+}
+
+Timing by_clock(const std::function<Status(size_t)>& call) {
+  for (int i = 0; i < kWarmUps; ++i) require(call(i));
+  std::vector<double> samples;
+  const Clock::time_point start = Clock::now();
+  while (samples.size() < kFewestClockedCalls || us_since(start) < kShortestClockedUs) {
+    const Clock::time_point before = Clock::now();
+    require(call(samples.size()));
+    samples.push_back(us_since(before));
+  }
+  Timing timing{};
+  timing.us = quantiles(samples);
+  timing.host_ns = 1000 * timing.us.p50;
+  return timing;
+}
+
 // With or without the optional outputs, as the run had them.
 harness::AlignOutputs as_requested(harness::AlignOutputs outputs, bool optional_outputs) {
   if (optional_outputs) return outputs;
@@ -40,6 +72,11 @@ harness::AlignOutputs as_requested(harness::AlignOutputs outputs, bool optional_
 std::string timer_name(const Device& device) {
   if (!device.is_gpu()) return "steady clock around each call";
   return fmt::format("events around graph replays, {} calls in a graph, {} replays", kCallsInGraph, kReplays);
+}
+
+Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call,
+                  Caches caches) {
+  return device.is_gpu() ? by_graph(device.runtime(), stream, call, caches) : by_clock(call);
 }
 
 AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> inputs,
@@ -82,40 +119,8 @@ std::string AlignTimer::difference(const Implementation& implementation) {
 }
 
 Timing AlignTimer::measure(const Implementation& implementation, Caches caches) {
-  return device_.is_gpu() ? measure_by_graph(implementation, caches) : measure_by_clock(implementation);
-}
-
-Timing AlignTimer::measure_by_graph(const Implementation& implementation, Caches caches) {
-  Runtime& runtime = device_.runtime();
-  const GraphTimer timer(runtime, stream_.get(), caches);
-  Timing timing{};
-  timing.floor_us = timer.time([&](size_t) { return runtime.launch_empty(stream_.get()); }).p50;
-  timing.us = timer.time([&](size_t i) { return call(implementation, i); });
-
-  std::vector<double> host_us;
-  for (int queue = 0; queue < kQueues; ++queue) {
-    const Clock::time_point start = Clock::now();
-    for (int i = 0; i < kQueuedCalls; ++i) require(call(implementation, i));
-    host_us.push_back(us_since(start) / kQueuedCalls);
-    require(runtime.synchronize(stream_.get()));
-  }
-  timing.host_ns = 1000 * quantiles(host_us).p50;
-  return timing;
-}
-
-Timing AlignTimer::measure_by_clock(const Implementation& implementation) {
-  for (int i = 0; i < kWarmUps; ++i) require(call(implementation, i));
-  std::vector<double> samples;
-  const Clock::time_point start = Clock::now();
-  while (samples.size() < kFewestClockedCalls || us_since(start) < kShortestClockedUs) {
-    const Clock::time_point before = Clock::now();
-    require(call(implementation, samples.size()));
-    samples.push_back(us_since(before));
-  }
-  Timing timing{};
-  timing.us = quantiles(samples);
-  timing.host_ns = 1000 * timing.us.p50;
-  return timing;
+  const auto one = [&](size_t i) { return call(implementation, i); };
+  return time_calls(device_, stream_.get(), one, caches);
 }
 
 }  // namespace tokenyard::cli

@@ -1,6 +1,8 @@
-// Times align on a device: by replaying a graph of calls where the backend has graphs, else by the clock.
+// Times an operation on a device: by replaying a graph of calls where the backend has graphs, else by the
+// clock.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +25,10 @@ struct Timing {
 // How times are taken on a device, in words.
 std::string timer_name(const Device& device);
 
+// Times `call(i)`, which enqueues a call with the i-th of kCallsInGraph inputs or fewer, again and again.
+Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call,
+                  Caches caches);
+
 // Inputs of one shape, each in device memory of its own, so that a call does not find its ids where the call
 // before read them. Outputs are one set, as in an engine.
 class AlignTimer {
@@ -41,8 +47,6 @@ class AlignTimer {
 
  private:
   Status call(const Implementation& implementation, size_t input);
-  Timing measure_by_graph(const Implementation& implementation, Caches caches);
-  Timing measure_by_clock(const Implementation& implementation);
 
   const Device& device_;
   std::vector<harness::AlignProblem> inputs_;

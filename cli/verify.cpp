@@ -139,7 +139,8 @@ void add_verify(CLI::App& app) {
   verify.description(
       "Run random problems against the sequential reference.\n\n"
       "Draws problems of every kind that the contract allows and compares each output, bit for\n"
-      "bit, with a plain sequential reference. A problem that fails is printed as a command.");
+      "bit, with a plain sequential reference. A problem that fails is printed as a command.\n"
+      "Without a subcommand it does so for align.");
   add_problem_options(verify, command->shape);
   CLI::Option* tokens = verify.get_option("--tokens");
   for (const char* option : {"--top-k", "--experts", "--block", "--distribution", "--int64", "--row-stride",
@@ -167,7 +168,10 @@ void add_verify(CLI::App& app) {
       "  tokenyard verify --seconds 60\n"
       "  tokenyard verify --device simt32 --count 50 --max-pairs 500\n"
       "  tokenyard verify --tokens 300 --top-k 8 --experts 256 --block 128 --seed 7");
-  verify.callback([command, tokens] {
+  verify.require_subcommand(0, 1);
+  add_verify_gate(verify);
+  verify.callback([command, tokens, &verify] {
+    if (!verify.get_subcommands().empty()) return;
     command->one_shape = tokens->count() > 0;
     command->run();
   });

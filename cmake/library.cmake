@@ -9,6 +9,11 @@ add_library(tokenyard_objects OBJECT
   src/align/contract.cpp
   src/align/cpu.cpp
   src/align/plan.cpp
+  src/gate/backend_cpu.cpp
+  src/gate/contract.cpp
+  src/gate/cpu.cpp
+  src/gate/cpu_scores.cpp
+  src/gate/plan.cpp
   src/port/cpu_runtime.cpp
   src/runtime/api.cpp
   src/runtime/backend.cpp)
@@ -17,6 +22,9 @@ target_include_directories(tokenyard_objects PUBLIC
   ${PROJECT_SOURCE_DIR}/src
   ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tokenyard_objects PUBLIC Threads::Threads)
+# A product and a sum are rounded one by one unless fmaf() says otherwise: gate gives the same bits everywhere.
+target_compile_options(tokenyard_objects PUBLIC "$<$<COMPILE_LANGUAGE:CXX,HIP>:-ffp-contract=off>"
+                                                "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>")
 if(TOKENYARD_CUDA)
   include(cmake/cuda.cmake)
 endif()
@@ -38,6 +46,6 @@ set_target_properties(tokenyard PROPERTIES
 target_link_options(tokenyard PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
 
 if(TOKENYARD_BUILD_TOOLS OR TOKENYARD_BUILD_TESTS)
-  add_library(tokenyard_core STATIC src/align/reference.cpp)
+  add_library(tokenyard_core STATIC src/align/reference.cpp src/gate/reference.cpp)
   target_link_libraries(tokenyard_core PUBLIC tokenyard_objects ${TOKENYARD_DRIVER_LIBRARIES})
 endif()

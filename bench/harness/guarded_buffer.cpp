@@ -60,7 +60,7 @@ Status GuardedBuffer::read(void* contents) const {
   if (at == whole.begin() + static_cast<ptrdiff_t>(front_)) at = std::find_if(behind, whole.end(), touched);
   if (at != whole.end()) {
     return {TY_DEVICE_ERROR,
-            fmt::format("align wrote outside of {}: at byte {} of {}, expected only writes inside", name_,
+            fmt::format("something wrote outside of {}: at byte {} of {}, expected only writes inside", name_,
                         at - whole.begin() - static_cast<ptrdiff_t>(front_), bytes_)};
   }
   if (bytes_ > 0) std::memcpy(contents, whole.data() + front_, bytes_);

@@ -49,7 +49,13 @@ typedef struct ty_device {
   int32_t ordinal;
 } ty_device;
 
-typedef enum ty_dtype { TY_INT32 = 0, TY_INT64 = 1 } ty_dtype;
+typedef enum ty_dtype {
+  TY_INT32 = 0,
+  TY_INT64 = 1,
+  TY_FLOAT32 = 2,
+  TY_BFLOAT16 = 3,
+  TY_FLOAT16 = 4
+} ty_dtype;
 
 /* "major.minor.patch" of the library that is running. */
 TY_API const char* ty_version(void);
@@ -153,6 +159,120 @@ TY_API ty_status ty_align(ty_device device, const ty_align_args* args, ty_worksp
 
 /* Says in words which path `args` takes on `device`, and why. Cut to `size` bytes. */
 TY_API ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* text, size_t size);
+
+/* ------------------------------------------------------------------------------------------------
+ * gate: router logits -> expert ids and weights
+ */
+
+/* The score s of a logit x. Each grows with x. */
+typedef enum ty_gate_score {
+  TY_GATE_SOFTMAX = 0,      /* e^x / sum of e^x over the row */
+  TY_GATE_SIGMOID = 1,      /* 1 / (1 + e^-x) */
+  TY_GATE_SQRT_SOFTPLUS = 2 /* sqrt(ln(1 + e^x)) */
+} ty_gate_score;
+
+/* The weight of a chosen expert, before `scale`. */
+typedef enum ty_gate_weights {
+  TY_GATE_RAW = 0,              /* s */
+  TY_GATE_RENORMALIZED = 1,     /* s / (sum of s over the chosen + epsilon) */
+  TY_GATE_SOFTMAX_OF_CHOSEN = 2 /* e^x / sum of e^x over the chosen */
+} ty_gate_weights;
+
+/* The value by which groups of experts are kept. */
+typedef enum ty_gate_group_score {
+  TY_GATE_GROUP_MAX = 0, /* the highest selection value in the group */
+  TY_GATE_GROUP_TOP2 = 1 /* the sum of its two highest; without a bias, of their scores */
+} ty_gate_group_score;
+
+/* The weight of a shared expert. */
+typedef enum ty_gate_shared {
+  TY_GATE_SHARED_FIXED = 0, /* shared_weight */
+  TY_GATE_SHARED_OF_SUM = 1 /* shared_weight x the sum of the token's K weights, scale included */
+} ty_gate_shared;
+
+typedef struct ty_gate_args {
+  uint32_t struct_size; /* sizeof(ty_gate_args) */
+
+  /* Input */
+  int32_t logits_dtype; /* TY_FLOAT32, TY_BFLOAT16 or TY_FLOAT16 */
+  const void* logits;   /* [num_tokens, num_experts], row t at element t * row_stride */
+  int64_t num_tokens;   /* T >= 0 */
+  int64_t row_stride;   /* elements between rows, >= num_experts; 0 means num_experts */
+  int32_t num_experts;  /* E, 1 to 4096 */
+  int32_t top_k;        /* K, 1 to 64, at most E and the experts in the kept groups */
+
+  /* Which experts. The K highest selection values, equal ones by ascending id. */
+  int32_t score;       /* ty_gate_score */
+  int32_t weight_mode; /* ty_gate_weights */
+  const void* bias;    /* [num_experts] the selection value is score + bias; NULL: it is the logit */
+  int32_t bias_dtype;  /* TY_FLOAT32 or logits_dtype; ignored without a bias */
+  int32_t num_groups;  /* G, divides E, at most 256: group g is experts g * E / G and on; 0: one group */
+  int32_t kept_groups; /* the groups that experts are chosen from, 1 to G; ignored where G is 0 */
+  int32_t group_score; /* ty_gate_group_score */
+
+  /* With which weights */
+  float epsilon;              /* >= 0, with TY_GATE_RENORMALIZED */
+  float scale;                /* factor of every routed weight; not 0 */
+  int32_t num_shared_experts; /* S, 0 to 64: after the K chosen ones, ids from the number of experts up */
+  int32_t shared_mode;        /* ty_gate_shared */
+  float shared_weight;
+  int32_t max_replicas;         /* R, with replicas: columns of the table */
+  const int32_t* replicas;      /* [num_experts, max_replicas] physical ids of each expert; NULL: as chosen */
+  const int32_t* num_replicas;  /* [num_experts] how many of them there are, 1 to max_replicas */
+  int32_t num_physical_experts; /* with replicas: physical ids are below this, 1 to 65536 */
+
+  /* Output, every element written */
+  int32_t ids_dtype;              /* TY_INT32 or TY_INT64 */
+  const int32_t* num_real_tokens; /* [1] tokens from this on have ids -1 and weights 0; NULL: all are real */
+  void* ids;      /* [num_tokens, top_k + num_shared_experts], highest selection value first */
+  float* weights; /* likewise */
+
+  /* Optional output, NULL if not wanted. */
+  int32_t* counts;          /* [num_experts] tokens that chose each expert */
+  int32_t* physical_counts; /* [num_physical_experts] likewise, after replicas; NULL without them */
+
+  int32_t lanes;    /* GPU lanes that share a token: 0, the tuned choice, or one for tests and measurements */
+  int32_t reserved; /* 0 */
+} ty_gate_args;
+
+#define TY_GATE_ARGS_INIT \
+  {sizeof(ty_gate_args),  \
+   TY_FLOAT32,            \
+   0,                     \
+   0,                     \
+   0,                     \
+   0,                     \
+   0,                     \
+   TY_GATE_SOFTMAX,       \
+   TY_GATE_RAW,           \
+   0,                     \
+   TY_FLOAT32,            \
+   0,                     \
+   0,                     \
+   TY_GATE_GROUP_MAX,     \
+   0.0f,                  \
+   1.0f,                  \
+   0,                     \
+   TY_GATE_SHARED_FIXED,  \
+   1.0f,                  \
+   0,                     \
+   0,                     \
+   0,                     \
+   0,                     \
+   TY_INT32,              \
+   0,                     \
+   0,                     \
+   0,                     \
+   0,                     \
+   0,                     \
+   0,                     \
+   0}
+
+/* Chooses. Needs no workspace. */
+TY_API ty_status ty_gate(ty_device device, const ty_gate_args* args, void* stream);
+
+/* Says in words how `args` run on `device`, and why. Pointers may be NULL. Cut to `size` bytes. */
+TY_API ty_status ty_gate_explain(ty_device device, const ty_gate_args* args, char* text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -41,4 +41,48 @@ TY_DEVICE ScanResult block_exclusive_sum(Thread& gpu, int32_t value, Partial& pa
   return {before, gpu.reduce_add(sum)};
 }
 
+// The highest value of each kLanes neighbouring lanes, to all of them; where only the first `used` have one
+// that matters, to these.
+template <int kLanes, class Thread, class T>
+TY_DEVICE T lanes_max(Thread& gpu, T value, int used = kLanes) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    if (mask >= used) break;
+    const T other = gpu.shfl_xor(value, mask);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+// Likewise the sum, where the others have 0. Neighbours first: the same bits as any other way of adding
+// neighbours.
+template <int kLanes, class Thread>
+TY_DEVICE float lanes_tree_sum(Thread& gpu, float value, int used = kLanes) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    if (mask >= used) break;
+    value += gpu.shfl_xor(value, mask);
+  }
+  return value;
+}
+
+// The sum of kCount values, a power of two, neighbours first.
+template <int kCount>
+TY_DEVICE float tree_sum(const float* value) {
+  if constexpr (kCount == 1) {
+    return *value;
+  } else {
+    return tree_sum<kCount / 2>(value) + tree_sum<kCount / 2>(value + kCount / 2);
+  }
+}
+
+// The same over lanes, each of which holds the values of positions lane, lane + kLanes, ...
+template <int kLanes, int kSlots, class Thread>
+TY_DEVICE float lanes_tree_sum(Thread& gpu, const float (&value)[kSlots], int used = kLanes) {
+  float sum[kSlots];
+#pragma unroll
+  for (int slot = 0; slot < kSlots; ++slot) sum[slot] = lanes_tree_sum<kLanes>(gpu, value[slot], used);
+  return tree_sum<kSlots>(sum);
+}
+
 }  // namespace tokenyard::port

@@ -221,6 +221,17 @@ class Thread {
 
   TY_DEVICE void pause() {}  // polling through L2 is slow enough
 
+  TY_DEVICE float exp2(float x) {
+    float power;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+  }
+  TY_DEVICE float reciprocal(float x) {
+    float quotient;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(quotient) : "f"(x));
+    return quotient;
+  }
+
   TY_DEVICE int popcount(lane_mask mask) { return __popc(mask); }
   TY_DEVICE int lowest(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
 

@@ -189,6 +189,9 @@ class Thread {
 
   TY_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
 
+  TY_DEVICE float exp2(float x) { return __builtin_exp2f(x); }
+  TY_DEVICE float reciprocal(float x) { return __builtin_amdgcn_rcpf(x); }
+
   TY_DEVICE int popcount(lane_mask mask) { return __builtin_popcountll(mask); }
   TY_DEVICE int lowest(lane_mask mask) { return __builtin_ctzll(mask); }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 #include <typeinfo>
@@ -206,6 +207,10 @@ class Thread {
 
   // waiting
   void pause(const Site& site = Site::current()) const { simt::pause(site); }
+
+  // approximations
+  static float exp2(float x) { return std::exp2(x); }
+  static float reciprocal(float x) { return 1.0f / x; }
 
   // bits
   static int popcount(lane_mask mask) { return std::popcount(mask); }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "align/contract.hpp"
+#include "gate/contract.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
 #include "tokenyard/tokenyard.h"
@@ -55,6 +56,28 @@ struct AlignCall {
 Status prepare(ty_device device, const ty_align_args* args, align::Pointers pointers, AlignCall& call) {
   TY_RETURN_IF_ERROR(align::check(args, pointers, call.problem));
   return find_device(device, &call.backend, &call.device);
+}
+
+struct GateCall {
+  gate::Problem problem;
+  const Backend* backend;
+  const DeviceProperties* device;
+};
+
+Status prepare(ty_device device, const ty_gate_args* args, gate::Pointers pointers, GateCall& call) {
+  TY_RETURN_IF_ERROR(gate::check(args, pointers, call.problem));
+  return find_device(device, &call.backend, &call.device);
+}
+
+// Counts are added up by the tokens as they come.
+Status clear_counts(const GateCall& call, void* stream) {
+  Runtime& runtime = *call.backend->runtime;
+  const auto clear = [&](int32_t* counts, int32_t size) {
+    if (counts == nullptr) return Status();
+    return runtime.fill(counts, 0, static_cast<size_t>(size) * sizeof(int32_t), stream);
+  };
+  TY_RETURN_IF_ERROR(clear(call.problem.counts, call.problem.num_experts));
+  return clear(call.problem.physical_counts, call.problem.num_physical_experts);
 }
 
 Status check_workspace(const char* operation, ty_device device, const ty_workspace* given, size_t needed,
@@ -206,6 +229,25 @@ ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* ou
     AlignCall call;
     TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
     return copy_text("align_explain", call.backend->align.explain(*call.device, call.problem), out, size);
+  });
+}
+
+ty_status ty_gate(ty_device device, const ty_gate_args* args, void* stream) {
+  return guarded([&]() -> Status {
+    GateCall call;
+    TY_RETURN_IF_ERROR(prepare(device, args, gate::Pointers::kRequired, call));
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
+    TY_RETURN_IF_ERROR(clear_counts(call, stream));
+    if (call.problem.num_tokens == 0) return {};
+    return call.backend->gate.run(*call.device, call.problem, stream);
+  });
+}
+
+ty_status ty_gate_explain(ty_device device, const ty_gate_args* args, char* out, size_t size) {
+  return guarded([&]() -> Status {
+    GateCall call;
+    TY_RETURN_IF_ERROR(prepare(device, args, gate::Pointers::kMayBeNull, call));
+    return copy_text("gate_explain", call.backend->gate.explain(*call.device, call.problem), out, size);
   });
 }
 

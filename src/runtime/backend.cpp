@@ -10,14 +10,19 @@
 namespace tokenyard {
 namespace {
 
+Backend row_of(Backend row, GateOperation gate) {
+  row.gate = gate;
+  return row;
+}
+
 std::vector<Backend>& rows() {
   static std::vector<Backend> table{
-      cpu_backend(),
+      row_of(cpu_backend(), gate::cpu_operation()),
 #ifdef TOKENYARD_CUDA
-      cuda_backend(),
+      row_of(cuda_backend(), gate::cuda_operation()),
 #endif
 #ifdef TOKENYARD_HIP
-      hip_backend(),
+      row_of(hip_backend(), gate::hip_operation()),
 #endif
   };
   return table;
@@ -54,6 +59,12 @@ Status missing(int32_t id) {
 }  // namespace
 
 void add_backend(const Backend& backend) { rows().push_back(backend); }
+
+void add_operation(int32_t backend, GateOperation gate) {
+  for (Backend& row : rows()) {
+    if (row.id == backend) row.gate = gate;
+  }
+}
 
 const Backend* find_backend(int32_t id) {
   for (const Backend& row : rows()) {

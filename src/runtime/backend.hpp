@@ -15,6 +15,9 @@ namespace tokenyard {
 namespace align {
 struct Problem;
 }
+namespace gate {
+struct Problem;
+}
 
 // The executor's rows. Not part of the public enum: the public library never holds them.
 inline constexpr int32_t kBackendSimt32 = 32;
@@ -31,19 +34,34 @@ struct AlignOperation {
   std::string (*explain)(const DeviceProperties&, const align::Problem&);
 };
 
+struct GateOperation {
+  Status (*run)(const DeviceProperties&, const gate::Problem&, Stream) = nullptr;
+  std::string (*explain)(const DeviceProperties&, const gate::Problem&) = nullptr;
+};
+
 struct Backend {
   int32_t id;        // ty_backend, or kBackendSimt*
   const char* name;  // as on the command line: "cpu", "cuda", "hip", "simt32", "simt64"
   Runtime* runtime;
   AlignOperation align;
+  GateOperation gate = {};
 };
 
+// Where an operation's backends are: src/<operation>/backend_*.
+namespace gate {
+GateOperation cpu_operation();
+GateOperation cuda_operation();
+GateOperation hip_operation();
+}  // namespace gate
 const Backend& cpu_backend();
 const Backend& cuda_backend();  // defined only in builds with TOKENYARD_CUDA
 const Backend& hip_backend();   // defined only in builds with TOKENYARD_HIP
 
 // Adds a row. Before the first call of any operation; not thread-safe.
 void add_backend(const Backend& backend);
+
+// Completes the row of a backend that is there. Likewise.
+void add_operation(int32_t backend, GateOperation gate);
 
 const Backend* find_backend(int32_t id);               // nullptr if this build does not have it
 const Backend* find_backend(const std::string& name);  // likewise

@@ -26,7 +26,9 @@ TEST_P(Help, TeachesByExamplesWithin100Columns) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Help, Values("", "align", "verify", "bench", "bench align", "info"));
+INSTANTIATE_TEST_SUITE_P(, Help,
+                         Values("", "gate", "align", "verify", "verify gate", "bench", "bench align",
+                                "bench gate", "info"));
 
 TEST(Command, TellsItsVersion) {
   const Result result = tokenyard("--version");
@@ -71,7 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
     Values(Mistake{"", "tokenyard: "}, Mistake{"frobnicate", "tokenyard: "},
            Mistake{"align --frobnicate", "tokenyard align: "}, Mistake{"bench", "tokenyard bench: "},
            Mistake{"align --block 0", "tokenyard align: block_size is 0, expected 1"},
-           Mistake{"align --experts 5000", "num_experts is 5000"}, Mistake{"align --tokens many", "--tokens"},
+           Mistake{"align --experts 5000", "num_experts is 5000"},
+           Mistake{"gate --top-k 9", "tokenyard gate: top_k is 9, expected 1 to 8"},
+           Mistake{"gate --preset gpt-1", "expected one of mixtral-8x7b"},
+           Mistake{"align --tokens many", "--tokens"},
            Mistake{"align --tokens 2000000000", "num_tokens is 2000000000"},
            Mistake{"align --distribution flat",
                    "--distribution: is flat, expected one of uniform, zipf, hot, one"},

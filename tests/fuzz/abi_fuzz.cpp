@@ -138,11 +138,7 @@ void call_align(ty_device device, ty_align_args args, Source& source) {
     check_order(args, args.expert_map == nullptr ? args.num_experts : args.num_local_experts);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  Source source(data, size);
-  const ty_device device{source.number<int32_t>(0, 0), source.number<int32_t>(0, 0)};
+void fuzz_align(ty_device device, Source& source) {
   ty_align_args args = TY_ALIGN_ARGS_INIT;
   if (source.take<uint8_t>() >= 240) args.struct_size = source.number<uint32_t>(0, 2 * sizeof args);
   args.ids_dtype = source.number<int32_t>(0, 1);
@@ -169,5 +165,120 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
   }
   if (fits(args)) call_align(device, args, source);
+}
+
+bool fits(const ty_gate_args& args) {
+  const int64_t stride = args.row_stride == 0 ? args.num_experts : args.row_stride;
+  return args.num_tokens >= 0 && args.num_tokens <= 256 && args.num_experts >= 1 && args.num_experts <= 512 &&
+         stride >= 0 && stride <= 1024 && args.top_k >= 1 && args.top_k <= 64 &&
+         args.num_shared_experts >= 0 && args.num_shared_experts <= 64 && args.max_replicas >= 0 &&
+         args.max_replicas <= 8 && args.num_physical_experts >= 0 && args.num_physical_experts <= 8192;
+}
+
+// Distinct experts, and weights that are numbers.
+void check_choice(const ty_gate_args& args) {
+  const int64_t columns = args.top_k + args.num_shared_experts;
+  for (int64_t i = 0; i < args.num_tokens * columns; ++i) {
+    require(args.weights[i] == args.weights[i], "a weight is NaN");
+  }
+  if (args.replicas != nullptr || args.ids_dtype == TY_INT64) return;
+  const auto* ids = static_cast<const int32_t*>(args.ids);
+  for (int64_t token = 0; token < args.num_tokens; ++token, ids += columns) {
+    for (int32_t k = 0; k < args.top_k; ++k) {
+      require(ids[k] >= -1 && ids[k] < args.num_experts, "ids");
+      for (int32_t other = 0; other < k && ids[k] >= 0; ++other)
+        require(ids[other] != ids[k], "distinct ids");
+    }
+  }
+}
+
+// Any bits are logits: a pattern from the fuzzer's bytes, over and over.
+template <class T>
+void fill(Source& source, T* values, int64_t count) {
+  if (values == nullptr) return;
+  T pattern[7];
+  for (T& value : pattern) value = source.take<T>();
+  auto* bytes = reinterpret_cast<char*>(values);
+  for (int64_t i = 0; i < count; ++i) std::memcpy(bytes + i * sizeof(T), &pattern[i % 7], sizeof(T));
+}
+
+void call_gate(ty_device device, ty_gate_args args, Source& source) {
+  const int64_t stride = args.row_stride == 0 ? args.num_experts : args.row_stride;
+  const int64_t logits = args.num_tokens == 0 ? 0 : (args.num_tokens - 1) * stride + args.num_experts;
+  const int64_t outputs = args.num_tokens * (args.top_k + args.num_shared_experts);
+  const int64_t table = int64_t{args.num_experts} * args.max_replicas;
+
+  const Buffer<uint32_t> wide(source, logits, false), wide_bias(source, args.num_experts, true);
+  const Buffer<uint16_t> narrow(source, logits, false), narrow_bias(source, args.num_experts, true);
+  const Buffer<int32_t> replicas(source, table, true), num_replicas(source, args.num_experts, true);
+  const Buffer<int32_t> num_real_tokens(source, 1, true);
+  const Buffer<int32_t> ids(source, outputs, false);
+  const Buffer<int64_t> wide_ids(source, outputs, false);
+  const Buffer<float> weights(source, outputs, false);
+  const Buffer<int32_t> counts(source, args.num_experts, true);
+  const Buffer<int32_t> physical_counts(source, args.num_physical_experts, true);
+  fill(source, wide.get(), logits);
+  fill(source, narrow.get(), logits);
+  fill(source, wide_bias.get(), args.num_experts);
+  fill(source, narrow_bias.get(), args.num_experts);
+  fill(source, replicas.get(), table);
+  fill(source, num_replicas.get(), args.num_experts);
+  fill(source, num_real_tokens.get(), 1);
+
+  const bool is_wide = args.logits_dtype == TY_FLOAT32;
+  args.logits = is_wide ? static_cast<const void*>(wide.get()) : narrow.get();
+  args.bias = args.bias_dtype == TY_FLOAT32 ? static_cast<const void*>(wide_bias.get()) : narrow_bias.get();
+  args.replicas = replicas.get();
+  args.num_replicas = num_replicas.get();
+  args.num_real_tokens = num_real_tokens.get();
+  args.ids = args.ids_dtype == TY_INT64 ? static_cast<void*>(wide_ids.get()) : ids.get();
+  args.weights = weights.get();
+  args.counts = counts.get();
+  args.physical_counts = physical_counts.get();
+
+  const ty_status status = ty_gate(device, &args, nullptr);
+  const std::string error = ty_last_error();
+  require((status == TY_OK) == error.empty(), "a refusal says why, a success says nothing");
+  if (status == TY_OK) check_choice(args);
+}
+
+void fuzz_gate(ty_device device, Source& source) {
+  ty_gate_args args = TY_GATE_ARGS_INIT;
+  if (source.take<uint8_t>() >= 240) args.struct_size = source.number<uint32_t>(0, 2 * sizeof args);
+  args.logits_dtype = source.number<int32_t>(2, 4);
+  args.num_tokens = source.number<int64_t>(1, 20);
+  args.row_stride = source.number<int64_t>(0, 3) == 1 ? source.number<int64_t>(0, 300) : 0;
+  args.num_experts = source.number<int32_t>(1, 64);
+  args.top_k = source.number<int32_t>(1, 8);
+  args.score = source.number<int32_t>(0, 2);
+  args.weight_mode = source.number<int32_t>(0, 2);
+  args.bias_dtype = source.number<int32_t>(2, 4);
+  args.num_groups = source.number<int32_t>(0, 3) == 1 ? source.number<int32_t>(0, 8) : 0;
+  args.kept_groups = source.number<int32_t>(1, 4);
+  args.group_score = source.number<int32_t>(0, 1);
+  if (source.take<uint8_t>() >= 128) args.epsilon = source.take<float>();
+  if (source.take<uint8_t>() >= 192) args.scale = source.take<float>();
+  args.num_shared_experts = source.number<int32_t>(0, 2);
+  args.shared_mode = source.number<int32_t>(0, 1);
+  args.max_replicas = source.number<int32_t>(1, 4);
+  args.num_physical_experts = source.number<int32_t>(1, 256);
+  args.ids_dtype = source.number<int32_t>(0, 1);
+  args.lanes = source.number<int32_t>(0, 1) * 32;
+  char text[64];
+  const ty_status status = ty_gate_explain(device, &args, text, sizeof text);
+  require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
+  if (fits(args)) call_gate(device, args, source);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Source source(data, size);
+  const ty_device device{source.number<int32_t>(0, 0), source.number<int32_t>(0, 0)};
+  if (source.take<uint8_t>() % 2 == 0) {
+    fuzz_align(device, source);
+  } else {
+    fuzz_gate(device, source);
+  }
   return 0;
 }

@@ -1,4 +1,5 @@
 #include "conformance.hpp"
+#include "float_conformance.hpp"
 #include "port/cuda.hpp"
 #include "port/cuda_runtime.hpp"
 
@@ -11,6 +12,7 @@ struct Cuda {
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuda, Conformance, Cuda);
+INSTANTIATE_TYPED_TEST_SUITE_P(Cuda, FloatConformance, Cuda);
 
 }  // namespace
 }  // namespace tokenyard::tests

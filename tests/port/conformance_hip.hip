@@ -1,4 +1,5 @@
 #include "conformance.hpp"
+#include "float_conformance.hpp"
 #include "port/hip.hpp"
 #include "port/hip_runtime.hpp"
 
@@ -11,6 +12,7 @@ struct Hip {
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Hip, Conformance, Hip);
+INSTANTIATE_TYPED_TEST_SUITE_P(Hip, FloatConformance, Hip);
 
 }  // namespace
 }  // namespace tokenyard::tests

@@ -1,4 +1,5 @@
 #include "conformance.hpp"
+#include "float_conformance.hpp"
 #include "port/host.hpp"
 #include "port/host_runtime.hpp"
 
@@ -13,6 +14,7 @@ struct Host {
 
 using HostTargets = testing::Types<Host<32>, Host<64>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Host, Conformance, HostTargets);
+INSTANTIATE_TYPED_TEST_SUITE_P(Host, FloatConformance, HostTargets);
 
 }  // namespace
 }  // namespace tokenyard::tests

@@ -1,0 +1,9 @@
+// gate's kernels on the SIMT executor, for tests and tools.
+#pragma once
+
+namespace tokenyard::gate {
+
+// Completes the rows simt32 and simt64; once, before anything else is called.
+void register_simt_operations();
+
+}  // namespace tokenyard::gate

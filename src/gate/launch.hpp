@@ -1,0 +1,139 @@
+// From a plan to a launch, for any port. The backends (backend_*.{cu,hip,cpp}) instantiate it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+
+#include "gate/contract.hpp"
+#include "gate/kernel_any.hpp"
+#include "gate/kernel_lanes.hpp"
+#include "gate/kernel_thread.hpp"
+#include "gate/plan.hpp"
+#include "runtime/backend.hpp"
+#include "runtime/text.hpp"
+#include "tuning/gate.hpp"
+
+namespace tokenyard::gate {
+
+// kShapes: the kernels to compile, as plan() will choose among them: of tuning/gate.hpp.
+template <class Port, const auto& kShapes>
+class Launcher {
+ public:
+  static GateOperation operation() { return {run, explain}; }
+
+ private:
+  static constexpr int kWarp = Port::Thread::warp_size;
+  static constexpr int kBlocksPerMultiprocessor = 32;  // of the kernel for any shape, which loops over tokens
+
+  struct Call {
+    const DeviceProperties& device;
+    const Problem& problem;
+    const Plan plan;
+    Stream stream;
+  };
+
+  static std::string explain(const DeviceProperties& device, const Problem& problem) {
+    return describe(gate::plan(device, problem), device, problem);
+  }
+
+  static Status run(const DeviceProperties& device, const Problem& problem, Stream stream) {
+    if (device.warp_size != kWarp) {
+      return {TY_UNSUPPORTED,
+              text("gate: ", device.name, " has warps of ", device.warp_size, " lanes, expected ", kWarp,
+                   ": this build has no kernels for it; use the CPU")};
+    }
+    const Call call{device, problem, gate::plan(device, problem), stream};
+    switch (problem.logits_dtype) {
+      case TY_BFLOAT16:
+        return run_plan<port::bfloat16>(call);
+      case TY_FLOAT16:
+        return run_plan<port::float16>(call);
+      default:
+        return run_plan<float>(call);
+    }
+  }
+
+  template <class Logit>
+  static Status run_plan(const Call& call) {
+    if (call.plan.items > 0) return run_shape<Logit>(call);
+    if (call.plan.lanes == kWarp) return run_any<Logit>(call);
+    return no_kernel(call);
+  }
+
+  static Status no_kernel(const Call& call) {
+    return {TY_UNSUPPORTED,
+            text("gate: lanes is ", call.plan.lanes, " with ", call.problem.num_experts,
+                 " experts and top_k ", call.problem.top_k,
+                 ", expected a number of lanes that holds them on ", call.device.name, ": use 0")};
+  }
+
+  // The kernel of the plan's shape, from the one with this index on.
+  template <class Logit, size_t kIndex = 0>
+  static Status run_shape(const Call& call) {
+    constexpr tuning::GateShape shape = kShapes[kIndex];
+    if (call.plan.lanes == shape.lanes && call.plan.items == shape.items) {
+      if constexpr (shape.lanes == 1) {
+        return launch_thread<Logit, shape.items>(call);
+      } else {
+        return run_lanes<Logit, shape.lanes, shape.items>(call);
+      }
+    }
+    if constexpr (kIndex + 1 < std::size(kShapes)) {
+      return run_shape<Logit, kIndex + 1>(call);
+    } else {
+      return no_kernel(call);
+    }
+  }
+
+  template <class Logit, int kLanes, int kItems>
+  static Status run_lanes(const Call& call) {
+    const bool grouped = call.problem.num_groups > 1;
+    if (call.problem.bias == nullptr) {
+      return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kLogit, true>(call)
+                     : launch_lanes<Logit, kLanes, kItems, Selection::kLogit, false>(call);
+    }
+    if (call.problem.score == TY_GATE_SQRT_SOFTPLUS) {
+      return launch_lanes<Logit, kLanes, kItems, Selection::kSqrtSoftplus, false>(call);
+    }
+    return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, true>(call)
+                   : launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, false>(call);
+  }
+
+  template <class Logit, int kLanes, int kItems, Selection kSelection, bool kGrouped>
+  static Status launch_lanes(const Call& call) {
+    using Kernel = LanesGate<Logit, tuning::kGateThreads, kLanes, kItems, kSelection, kGrouped>;
+    return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
+                        call.stream);
+  }
+
+  template <class Logit, int kItems>
+  static Status launch_thread(const Call& call) {
+    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kItems>;
+    return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::threads),
+                        call.stream);
+  }
+
+  template <class Logit>
+  static Status run_any(const Call& call) {
+    using Small = AnyGate<Logit, tuning::kGateAnyThreads, 512>;
+    using Large = AnyGate<Logit, tuning::kGateAnyLargeThreads, kMaxExperts>;
+    return call.problem.num_experts <= 512 ? launch_any<Small>(call) : launch_any<Large>(call);
+  }
+
+  template <class Kernel>
+  static Status launch_any(const Call& call) {
+    const int most = call.device.multiprocessors * kBlocksPerMultiprocessor;
+    return Port::launch(Kernel(call.problem),
+                        std::min(blocks_for(call.problem.num_tokens, Kernel::threads / kWarp), most),
+                        call.stream);
+  }
+
+  static int blocks_for(int64_t tokens, int64_t tokens_a_block) {
+    return static_cast<int>((tokens + tokens_a_block - 1) / tokens_a_block);
+  }
+};
+
+}  // namespace tokenyard::gate

@@ -1,0 +1,63 @@
+// What a kernel writes for a token.
+#pragma once
+
+#include <cstdint>
+
+#include "gate/contract.hpp"
+#include "gate/physical.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+struct Outputs {
+  void* ids;
+  float* weights;
+  int32_t top_k;
+  int32_t columns;  // with shared experts
+  int32_t first_shared;
+  bool ids_are_int64;
+  ReplicaTable table;
+  int32_t* counts;                 // or nullptr
+  int32_t* physical_counts;        // or nullptr
+  const int32_t* num_real_tokens;  // or nullptr
+
+  explicit Outputs(const Problem& problem)
+      : ids(problem.ids),
+        weights(problem.weights),
+        top_k(problem.top_k),
+        columns(problem.columns()),
+        first_shared(problem.num_physical_experts),
+        ids_are_int64(problem.ids_are_int64),
+        table(problem),
+        counts(problem.counts),
+        physical_counts(problem.physical_counts),
+        num_real_tokens(problem.num_real_tokens) {}
+
+  TY_DEVICE bool is_real(int64_t token) const {
+    return num_real_tokens == nullptr || token < *num_real_tokens;
+  }
+
+  TY_DEVICE void put(int64_t token, int32_t column, int32_t id, float weight) const {
+    const int64_t at = token * columns + column;
+    if (ids_are_int64) {
+      static_cast<int64_t*>(ids)[at] = id;
+    } else {
+      static_cast<int32_t*>(ids)[at] = id;
+    }
+    weights[at] = weight;
+  }
+
+  template <class Thread>
+  TY_DEVICE void put_expert(Thread& gpu, int64_t token, int32_t rank, int32_t expert, float weight) const {
+    const int32_t physical = table.physical(token, expert);
+    put(token, rank, physical, weight);
+    if (counts != nullptr) gpu.fetch_add(counts + expert, 1);
+    if (physical_counts != nullptr && physical >= 0 && physical < first_shared) {
+      gpu.fetch_add(physical_counts + physical, 1);
+    }
+  }
+
+  TY_DEVICE void put_padding(int64_t token, int32_t column) const { put(token, column, -1, 0); }
+};
+
+}  // namespace tokenyard::gate

@@ -1,0 +1,89 @@
+#include "gate/plan.hpp"
+
+#include <bit>
+
+#include "runtime/text.hpp"
+
+namespace tokenyard::gate {
+namespace {
+
+// Whether a kernel with so many experts a lane serves the problem, size apart.
+bool suits(const tuning::GateShape& shape, const Problem& problem) {
+  const bool grouped = problem.num_groups > 1;
+  if (shape.lanes == 1) return problem.bias == nullptr && !grouped;
+  if (problem.top_k > (shape.lanes < 32 ? shape.lanes : 32)) return false;
+  if (problem.bias != nullptr && problem.score == TY_GATE_SOFTMAX) return false;
+  if (!grouped) return true;
+  // Groups lie on a power of two of lanes, and their values are what the lanes hold.
+  if (problem.bias == nullptr && problem.group_score == TY_GATE_GROUP_TOP2) return false;
+  if (problem.bias != nullptr && problem.score == TY_GATE_SQRT_SOFTPLUS) return false;
+  const int32_t size = problem.group_size();
+  return size % shape.items == 0 && std::has_single_bit(static_cast<uint32_t>(size / shape.items));
+}
+
+// Experts of a lane in the smallest kernel with so many lanes that serves the problem; 0 if none does.
+int32_t items_for(std::span<const tuning::GateShape> shapes, int32_t lanes, const Problem& problem) {
+  for (const tuning::GateShape& shape : shapes) {
+    if (shape.lanes != lanes || shape.lanes * shape.items < problem.num_experts) continue;
+    if (suits(shape, problem)) return shape.items;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::span<const tuning::GateRow> rows_for(const DeviceProperties& device) {
+  if (device.arch.starts_with("simt")) {
+    if (device.warp_size == 64) return tuning::kSimt64GateRows;
+    return tuning::kSimt32GateRows;
+  }
+  if (device.arch.starts_with("gfx")) return tuning::kAmdGateRows;
+  return tuning::kNvidiaGateRows;
+}
+
+std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device) {
+  if (device.arch.starts_with("simt")) {
+    if (device.warp_size == 64) return tuning::kSimt64GateShapes;
+    return tuning::kSimt32GateShapes;
+  }
+  if (device.arch.starts_with("gfx")) return tuning::kAmdGateShapes;
+  return tuning::kNvidiaGateShapes;
+}
+
+Plan plan(const DeviceProperties& device, const Problem& problem) {
+  const auto shapes = shapes_for(device);
+  if (problem.lanes != 0) {
+    return {problem.lanes, items_for(shapes, problem.lanes, problem), Plan::Why::kAsked, 0};
+  }
+  if (const int32_t items = items_for(shapes, 1, problem); items > 0) return {1, items, Plan::Why::kShape, 0};
+  const auto rows = rows_for(device);
+  size_t row = 0;
+  while (problem.num_tokens > rows[row].max_tokens) ++row;
+  // From the row that fits back to those with more lanes, which hold more.
+  for (size_t i = row + 1; i-- > 0;) {
+    const int32_t items = items_for(shapes, rows[i].lanes, problem);
+    if (items > 0) return {rows[i].lanes, items, Plan::Why::kRow, rows[row].max_tokens};
+  }
+  return {device.warp_size, 0, Plan::Why::kShape, 0};
+}
+
+std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem) {
+  std::string words = text(plan.lanes, plan.lanes == 1 ? " lane a token" : " lanes a token");
+  switch (plan.why) {
+    case Plan::Why::kAsked:
+      words += ", as asked for: ";
+      break;
+    case Plan::Why::kRow:
+      words += text(": ", problem.num_tokens, " tokens, row of ", device.arch, " up to ");
+      words += plan.row_tokens == tuning::kAnyTokens ? "any number: " : text(plan.row_tokens, ": ");
+      break;
+    case Plan::Why::kShape:
+      words += text(": ", problem.num_experts, " experts: ");
+      break;
+  }
+  if (plan.items == 0 && plan.lanes != device.warp_size) return words + "no kernel holds these experts";
+  if (plan.items == 0) return words + "selection values in shared memory, for any shape";
+  return words + text("a lane holds up to ", plan.items, " experts in registers");
+}
+
+}  // namespace tokenyard::gate

@@ -1,0 +1,81 @@
+// From the chosen experts' logits to their weights: what is computed for each; the sums over them are the
+// caller's, as it holds the experts. Both ways of summing, over an array here and over lanes in the kernels,
+// add neighbours first (0 with 1, 2 with 3, then those sums), with zeros for what is missing, so that every
+// layout gives the same bits.
+#pragma once
+
+#include <cstddef>
+
+#include "gate/contract.hpp"
+#include "gate/score.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+struct WeightRule {
+  ty_gate_score score;
+  ty_gate_weights mode;
+  float epsilon;
+  float scale;
+  ty_gate_shared shared_mode;
+  float shared;
+
+  explicit WeightRule(const Problem& problem)
+      : score(problem.score),
+        mode(problem.weight_mode),
+        epsilon(problem.epsilon),
+        scale(problem.scale),
+        shared_mode(problem.shared_mode),
+        shared(problem.shared_weight) {}
+
+  // Exponentials are of the distance to the highest logit: of the row, or of the chosen, where the row's
+  // total cancels out.
+  TY_DEVICE bool softmax_of_chosen() const {
+    return mode == TY_GATE_SOFTMAX_OF_CHOSEN ||
+           (mode == TY_GATE_RENORMALIZED && score == TY_GATE_SOFTMAX && epsilon == 0);
+  }
+  TY_DEVICE bool needs_row_total() const { return score == TY_GATE_SOFTMAX && !softmax_of_chosen(); }
+
+  // The score of a logit, 0 for NaN; with softmax not yet divided by the row's total.
+  TY_DEVICE float score_of(float logit, float highest) const {
+    if (logit != logit) return 0;
+    if (score == TY_GATE_SOFTMAX) return exp_of_distance(logit, highest);
+    return score == TY_GATE_SIGMOID ? sigmoid(logit) : sqrt_softplus(logit);
+  }
+
+  // `highest` is of the row or of the chosen, as above.
+  TY_DEVICE float numerator(float logit, float highest) const {
+    if (!softmax_of_chosen()) return score_of(logit, highest);
+    return logit == logit ? exp_of_distance(logit, highest) : 0;
+  }
+
+  // `sum` is of the chosen numerators, `total` of the row's exponentials. 0: every weight is 0.
+  TY_DEVICE float divisor(float sum, float total) const {
+    if (softmax_of_chosen()) return sum;
+    const float row = score == TY_GATE_SOFTMAX ? total : 1.0f;
+    return mode == TY_GATE_RAW ? row : port::fma(epsilon, row, sum);
+  }
+
+  TY_DEVICE float weight(float numerator, float divisor) const {
+    return divisor > 0 ? numerator / divisor * scale : 0;
+  }
+
+  // `sum` is of the token's weights.
+  TY_DEVICE float shared_weight(float sum) const {
+    return shared_mode == TY_GATE_SHARED_OF_SUM ? shared * sum : shared;
+  }
+};
+
+// The sum of `count` values as a tree over neighbours; `values` is scratch of at least the next power of two.
+inline float tree_sum(float* values, size_t count) {
+  size_t width = 1;
+  while (width < count) width *= 2;
+  for (size_t i = count; i < width; ++i) values[i] = 0;
+  for (; width > 1; width /= 2) {
+    for (size_t i = 0; i < width / 2; ++i) values[i] = values[2 * i] + values[2 * i + 1];
+  }
+  return values[0];
+}
+
+}  // namespace tokenyard::gate

@@ -1,0 +1,46 @@
+// Floating point with the same bits on every device: what IEEE 754 rounds exactly, and 16-bit numbers as
+// float32.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "port/port.hpp"
+
+namespace tokenyard::port {
+
+// max and min take the other number where one is NaN.
+#if defined(__CUDACC__) && !defined(__HIP__)
+TY_DEVICE float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
+TY_DEVICE float sqrt(float x) { return ::sqrtf(x); }
+TY_DEVICE float abs(float x) { return ::fabsf(x); }
+TY_DEVICE float max(float a, float b) { return ::fmaxf(a, b); }
+TY_DEVICE float min(float a, float b) { return ::fminf(a, b); }
+#else  // not the functions of the standard library, which a HIP compiler may know for the host alone
+TY_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+TY_DEVICE float sqrt(float x) { return __builtin_sqrtf(x); }
+TY_DEVICE float abs(float x) { return __builtin_fabsf(x); }
+TY_DEVICE float max(float a, float b) { return __builtin_fmaxf(a, b); }
+TY_DEVICE float min(float a, float b) { return __builtin_fminf(a, b); }
+#endif
+
+// Carried as their bits: no compiler has a type for both that works in device and host code alike.
+enum class bfloat16 : uint16_t {};
+enum class float16 : uint16_t {};
+
+TY_DEVICE float to_float(float value) { return value; }
+
+TY_DEVICE float to_float(bfloat16 value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+
+// The exponent and the fraction move into place; a factor of 2^112 corrects the exponent's offset, also of
+// subnormal numbers. Infinity and NaN get float32's exponent.
+TY_DEVICE float to_float(float16 value) {
+  const auto bits = static_cast<uint32_t>(value);
+  const uint32_t magnitude = (bits & 0x7fffu) << 13;
+  const uint32_t scaled = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+  const uint32_t finite_or_not = magnitude < 0x0f800000u ? scaled : magnitude | 0x7f800000u;
+  return std::bit_cast<float>(finite_or_not | (bits & 0x8000u) << 16);
+}
+
+}  // namespace tokenyard::port

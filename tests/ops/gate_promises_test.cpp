@@ -1,0 +1,115 @@
+// Promises of gate beyond one right result: the same bits again, and whatever the batch around a token.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device.hpp"
+#include "gate_expect.hpp"
+#include "harness/gate_run.hpp"
+#include "runs.hpp"
+#include "runtime/backend.hpp"
+
+namespace tokenyard::test {
+namespace {
+
+using harness::GateOutputs;
+using harness::GateProblem;
+using harness::GateRun;
+using harness::GateShape;
+
+class GatePromises : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { TY_SKIP_IF_MISSING(device); }
+
+  GateOutputs launched(GateRun& run) const {
+    require(run.poison());
+    require(run.launch(nullptr));
+    require(find_backend(device)->runtime->synchronize(nullptr));
+    GateOutputs outputs;
+    require(run.collect(outputs));
+    return outputs;
+  }
+
+  const std::string device = GetParam();
+};
+
+INSTANTIATE_TEST_SUITE_P(Gate, GatePromises, testing::ValuesIn(kRealDevices),
+                         [](const auto& info) { return info.param; });
+
+const GateShape kDeepSeek{.tokens = 40,
+                          .experts = 256,
+                          .top_k = 8,
+                          .dtype = TY_BFLOAT16,
+                          .score = TY_GATE_SIGMOID,
+                          .bias = true,
+                          .groups = 8,
+                          .kept_groups = 4,
+                          .group_score = TY_GATE_GROUP_TOP2,
+                          .weights = TY_GATE_RENORMALIZED,
+                          .epsilon = 1e-20f,
+                          .scale = 2.5f};
+
+// Counts are cleared by each call, and nothing else is kept from one to the next.
+TEST_P(GatePromises, OtherLogitsThroughTheSameBuffers) {
+  std::optional<GateRun> run;
+  require(GateRun::create(device_id(device), harness::draw(kDeepSeek), {}, run));
+  for (const auto kind : {harness::Logits::kSpecial, harness::Logits::kNormal, harness::Logits::kEqual,
+                          harness::Logits::kNan, harness::Logits::kExtreme}) {
+    GateShape other = kDeepSeek;
+    other.logits = kind;
+    other.seed = 1;
+    const GateProblem drawn = harness::draw(other);
+    GateProblem problem = harness::draw(kDeepSeek);
+    problem.logits = drawn.logits;
+    require(run->set_logits(problem.logits));
+    const GateOutputs got = launched(*run);
+    EXPECT_EQ(harness::broken_promise(problem, got), "") << other.command();
+    EXPECT_EQ(harness::difference(launched(*run), got), "") << other.command();
+  }
+}
+
+// The numbers of tokens lie on both sides of the borders of the tuning rows.
+TEST_P(GatePromises, TheBatchAroundATokenDoesNotMatter) {
+  GateShape shape = kDeepSeek;
+  shape.tokens = 60;
+  const GateProblem all = harness::draw(shape);
+  const GateOutputs want = gate_outputs(device, all);
+  for (const int64_t tokens : {1, 7, 9, 25}) {
+    GateProblem few = all;
+    few.shape.tokens = tokens;
+    few.logits.resize(static_cast<size_t>(tokens * shape.experts));
+    const GateOutputs got = gate_outputs(device, few);
+    EXPECT_TRUE(std::equal(got.ids.begin(), got.ids.end(), want.ids.begin())) << tokens;
+    EXPECT_TRUE(std::equal(got.weights.begin(), got.weights.end(), want.weights.begin())) << tokens;
+  }
+}
+
+TEST_P(GatePromises, TheOrderOfAllTies) {
+  for (const int32_t experts : {8, 60, 256, 512, 700}) {
+    const GateProblem problem = harness::draw({.tokens = 3,
+                                               .experts = experts,
+                                               .top_k = 5,
+                                               .weights = TY_GATE_RENORMALIZED,
+                                               .logits = harness::Logits::kNan});
+    const GateOutputs got = gate_outputs(device, problem);
+    EXPECT_EQ(got.ids, (std::vector<int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4})) << experts;
+    EXPECT_EQ(got.weights, std::vector<float>(15, 0.0f)) << experts;
+  }
+}
+
+// A rank's tokens spread evenly over an expert's replicas.
+TEST_P(GatePromises, ReplicasShareTheLoad) {
+  GateProblem problem = harness::draw({.tokens = 3000, .experts = 2, .top_k = 1, .replicas = 4});
+  std::fill(problem.num_replicas.begin(), problem.num_replicas.end(), 4);
+  const GateOutputs got = gate_outputs(device, problem);
+  for (size_t physical = 0; physical < got.physical_counts.size(); ++physical) {
+    EXPECT_NEAR(got.physical_counts[physical], 3000.0 / 8, 75) << physical;
+  }
+}
+
+}  // namespace
+}  // namespace tokenyard::test

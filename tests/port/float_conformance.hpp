@@ -1,0 +1,153 @@
+// What src/port/floats.hpp promises, on every port: the bits that IEEE 754 asks for.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "conformance.hpp"
+#include "device_array.hpp"
+#include "kernels.hpp"
+#include "port/floats.hpp"
+
+namespace tokenyard::tests {
+
+namespace kernels {
+
+struct Rounded {
+  float fma, quotient, root, magnitude, max, min;
+};
+
+struct Arithmetic : TestKernel<> {
+  const float* in;  // three for each thread
+  Rounded* out;
+  Arithmetic(const float* in, Rounded* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    const float* const x = in + 3 * self(gpu);
+    out[self(gpu)] = {port::fma(x[0], x[1], x[2]), x[0] / x[1],
+                      port::sqrt(port::abs(x[0])), port::abs(x[0]),
+                      port::max(x[0], x[1]),       port::min(x[0], x[1])};
+  }
+};
+
+struct Approximate : TestKernel<> {
+  const float* in;  // two for each thread: an exponent, and a number to divide 1 by
+  float* out;
+  Approximate(const float* in, float* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    out[2 * self(gpu)] = gpu.exp2(in[2 * self(gpu)]);
+    out[2 * self(gpu) + 1] = gpu.reciprocal(in[2 * self(gpu) + 1]);
+  }
+};
+
+// All 65536 numbers of a 16-bit type.
+template <class Narrow>
+struct Widen : TestKernel<> {
+  static constexpr int kNumbers = 1 << 16;
+  float* out;  // [kNumbers]
+  explicit Widen(float* out) : out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    for (int i = self(gpu); i < kNumbers; i += gpu.blocks() * kThreads) {
+      out[i] = port::to_float(static_cast<Narrow>(i));
+    }
+  }
+};
+
+}  // namespace kernels
+
+template <class Target>
+class FloatConformance : public Conformance<Target> {};
+
+TYPED_TEST_SUITE_P(FloatConformance);
+
+// Rounded as IEEE 754 says, subnormal numbers included: the host's own arithmetic gives the same bits.
+TYPED_TEST_P(FloatConformance, Arithmetic) {
+  const auto bits = random_values<uint32_t>(1, 3 * kTotal);
+  std::vector<float> values;
+  for (size_t i = 0; i < bits.size(); ++i) {
+    // Of every size, of nearly the same, or near the subnormal numbers.
+    const uint32_t masks[] = {0xffffffffu, 0x807fffffu, 0x80ffffffu};
+    const uint32_t mask = masks[i / 3 % 3];
+    values.push_back(std::bit_cast<float>((bits[i] & mask) | (mask == 0x807fffffu ? 0x3f800000u : 0)));
+  }
+  DeviceArray in(this->runtime(), values);
+  DeviceArray<kernels::Rounded> out(this->runtime(), kTotal);
+  this->launch(kernels::Arithmetic(in.data(), out.data()));
+  const auto got = out.values();
+  const auto expect_bits = [](float a, float b) {
+    if (b == b) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(a), std::bit_cast<uint32_t>(b));
+    } else {
+      EXPECT_NE(a, a);
+    }
+  };
+  for (size_t i = 0; i < kTotal; ++i) {
+    expect_bits(got[i].fma, std::fma(values[3 * i], values[3 * i + 1], values[3 * i + 2]));
+    expect_bits(got[i].quotient, values[3 * i] / values[3 * i + 1]);
+    expect_bits(got[i].root, std::sqrt(std::fabs(values[3 * i])));
+    expect_bits(got[i].magnitude, std::fabs(values[3 * i]));
+    expect_bits(got[i].max, std::fmax(values[3 * i], values[3 * i + 1]));
+    expect_bits(got[i].min, std::fmin(values[3 * i], values[3 * i + 1]));
+  }
+}
+
+TYPED_TEST_P(FloatConformance, Approximations) {
+  const auto bits = random_values<uint32_t>(1, 2 * kTotal);
+  std::vector<float> values;
+  for (size_t i = 0; i < bits.size(); ++i) {
+    const double share = std::ldexp(bits[i], -32);
+    values.push_back(static_cast<float>(i % 2 == 0 ? 280 * share - 152 : std::exp2(126 * share)));
+  }
+  values[0] = -HUGE_VALF;
+  values[1] = HUGE_VALF;
+  DeviceArray in(this->runtime(), values);
+  DeviceArray<float> out(this->runtime(), 2 * kTotal);
+  this->launch(kernels::Approximate(in.data(), out.data()));
+  const auto got = out.values();
+  EXPECT_EQ(got[0], 0);
+  EXPECT_EQ(got[1], 0);
+  for (size_t i = 2; i < got.size(); ++i) {
+    const double x = values[i];
+    const double want = i % 2 == 0 ? std::exp2(x) : 1 / x;
+    int exponent = 0;
+    std::frexp(std::max(want, 0x1p-126), &exponent);
+    EXPECT_NEAR(got[i], want, std::ldexp(i % 2 == 0 ? 2.01 : 1.01, exponent - 24)) << x;
+  }
+}
+
+TYPED_TEST_P(FloatConformance, SixteenBitNumbers) {
+  constexpr int kNumbers = kernels::Widen<port::float16>::kNumbers;
+  DeviceArray<float> halves(this->runtime(), kNumbers);
+  DeviceArray<float> brains(this->runtime(), kNumbers);
+  this->launch(kernels::Widen<port::float16>(halves.data()));
+  this->launch(kernels::Widen<port::bfloat16>(brains.data()));
+  const auto got_half = halves.values();
+  const auto got_brain = brains.values();
+  // A sign, `exponent` bits and `fraction` bits, by the definition.
+  const auto number = [](int bits, int exponent, int fraction) {
+    const double sign = bits >> 15 != 0 ? -1 : 1;
+    const int e = bits >> fraction & ((1 << exponent) - 1);
+    const int f = bits & ((1 << fraction) - 1);
+    const int offset = (1 << (exponent - 1)) - 1;
+    if (e == (1 << exponent) - 1) return f != 0 ? std::nan("") : sign * HUGE_VAL;
+    return sign * std::ldexp(e == 0 ? f : f + (1 << fraction), (e == 0 ? 1 : e) - offset - fraction);
+  };
+  for (int i = 0; i < kNumbers; ++i) {
+    const double half = number(i, 5, 10);
+    const double brain = number(i, 8, 7);
+    EXPECT_TRUE(got_half[i] == half || (std::isnan(got_half[i]) && std::isnan(half))) << i;
+    EXPECT_TRUE(got_brain[i] == brain || (std::isnan(got_brain[i]) && std::isnan(brain))) << i;
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, Approximations, SixteenBitNumbers);
+
+}  // namespace tokenyard::tests
