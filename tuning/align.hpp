@@ -40,14 +40,14 @@ inline constexpr Tiles kHopperTiles[] = {
     {64, 8, {1024, 3}, 256}, {120, 8, {1024, 3}, 256}, {120, 8, {1024, 8}, 256}, {16, 1, {1024, 2}, 512},
     {32, 4, {1024, 2}, 512}, {64, 8, {1024, 2}, 512},  {64, 8, {1024, 4}, 512},  {120, 8, {1024, 9}, 512},
 };
-inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 8192, kHopperTiles, {1024, 8}, 120, 8};
+inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 4096, kHopperTiles, {1024, 8}, 120, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
 inline constexpr Tiles kAmpereTiles[] = {
     {16, 1, {1024, 2}, 256}, {32, 1, {1024, 3}, 256}, {64, 1, {1024, 8}, 256},
     {16, 1, {1024, 2}, 512}, {32, 1, {1024, 4}, 512}, {64, 1, {1024, 9}, 512},
 };
-inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 8192, kAmpereTiles, {1024, 8}, 64, 1};
+inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 4096, kAmpereTiles, {1024, 8}, 64, 1};
 
 // AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
 inline constexpr Block kAmdEverywhere[] = {{256, 1}, {512, 8}};

@@ -103,6 +103,7 @@ struct Tile {
     Words<Thread> words;
     if (holder) {
       publish(gpu, shared, tag, before, run.pairs);
+      if constexpr (kCluster == 1) gpu.delay();  // nothing has held the blocks up: too early to ask
       if constexpr (kRows > 1) exchange.template request<true>(gpu, 0, run.expert, words);
     }
     if (sorter) {

@@ -150,7 +150,7 @@ struct Launcher {
   }
 
   static std::string explain(const DeviceProperties& device, const Problem& problem) {
-    return describe(plan(device, kKernels, problem), device, kKernels, problem);
+    return describe(plan(device, kKernels, problem), device, problem);
   }
 
   static Status run(const DeviceProperties& device, const Problem& problem, Workspace workspace,

@@ -67,6 +67,18 @@ Plan one_launch(const AlignKernels& kernels, const Problem& problem) {
   return grid_plan(kernels, problem, kernels.grid_blocks);
 }
 
+// Everywhere up to the size that the tuning says, and as far as it goes where no list has tiles for the
+// experts.
+Plan best_plan(const DeviceProperties& device, const AlignKernels& kernels, const Problem& problem) {
+  if (problem.num_pairs() <= kernels.everywhere_pairs) return everywhere_plan(device, problem);
+  const Plan plan = one_launch(kernels, problem);
+  const tuning::Block& largest = kernels.everywhere.back();
+  if (plan.tiles == 0 && problem.num_pairs() <= int64_t{largest.threads} * largest.items) {
+    return everywhere_plan(device, problem);
+  }
+  return plan;
+}
+
 }  // namespace
 
 bool has_optional_outputs(const Problem& problem) {
@@ -103,8 +115,7 @@ Plan plan(const DeviceProperties& device, const AlignKernels& kernels, const Pro
     default:
       break;
   }
-  Plan chosen = problem.num_pairs() <= kernels.everywhere_pairs ? everywhere_plan(device, problem)
-                                                                : one_launch(kernels, problem);
+  Plan chosen = best_plan(device, kernels, problem);
   chosen.why = Plan::Why::kSize;
   if (chosen.path == TY_ALIGN_GRID && !device.cooperative) {
     chosen = split_plan(problem);
@@ -116,17 +127,15 @@ Plan plan(const DeviceProperties& device, const AlignKernels& kernels, const Pro
   return chosen;
 }
 
-std::string describe(const Plan& plan, const DeviceProperties& device, const AlignKernels& kernels,
-                     const Problem& problem) {
+std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem) {
   std::string words = path_name(plan.path);
   switch (plan.why) {
     case Plan::Why::kAsked:
       words += ", as asked for: ";
       break;
     case Plan::Why::kSize:
-      words +=
-          text(": ", problem.num_pairs(), " pairs on ", device.arch, ", ",
-               plan.path == TY_ALIGN_EVERYWHERE ? "up to " : "more than ", kernels.everywhere_pairs, ": ");
+      words += text(": ", problem.num_pairs(), " pairs of ", problem.num_local_experts, " experts on ",
+                    device.arch, ": ");
       break;
     case Plan::Why::kNotCooperative:
       words += text(": ", device.name, " has no cooperative launches: ");

@@ -28,8 +28,7 @@ struct Plan {
 Plan plan(const DeviceProperties& device, const tuning::AlignKernels& kernels, const Problem& problem);
 
 // The plan in words: which path, why, and what it launches.
-std::string describe(const Plan& plan, const DeviceProperties& device, const tuning::AlignKernels& kernels,
-                     const Problem& problem);
+std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem);
 
 bool has_optional_outputs(const Problem& problem);
 

@@ -112,10 +112,12 @@ class Thread {
   using inbox = uint64_t;
   template <int Size>
   TY_DEVICE void open_inbox(inbox& own, int bytes) {
-    const uint32_t address = shared_address(&own);
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address), "r"(bytes) : "memory");
+    if constexpr (Size > 1) {
+      const uint32_t address = shared_address(&own);
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address) : "memory");
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address), "r"(bytes) : "memory");
+    }
   }
   template <int Size, int N>
   TY_DEVICE void send4(inbox& own, SharedArray<uint32_t, N>& cells, int index, Vec4 value, int rank) {
@@ -219,6 +221,12 @@ class Thread {
     *reinterpret_cast<int4*>(address) = make_int4(v.x, v.y, v.z, v.w);
   }
 
+  TY_DEVICE void delay() {
+    constexpr int64_t kCycles = 350;  // measured on an H200
+    const int64_t start = clock64();
+    while (clock64() - start < kCycles) {
+    }
+  }
   TY_DEVICE void pause() {}  // polling through L2 is slow enough
 
   TY_DEVICE float exp2(float x) {

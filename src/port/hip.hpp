@@ -187,6 +187,7 @@ class Thread {
   TY_DEVICE Vec4 load4(const int32_t* address) { return *reinterpret_cast<const Vec4*>(address); }
   TY_DEVICE void store4(int32_t* address, Vec4 value) { *reinterpret_cast<Vec4*>(address) = value; }
 
+  TY_DEVICE void delay() { __builtin_amdgcn_s_sleep(8); }  // in steps of 64 cycles
   TY_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
 
   TY_DEVICE float exp2(float x) { return __builtin_exp2f(x); }

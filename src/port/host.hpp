@@ -206,6 +206,7 @@ class Thread {
   }
 
   // waiting
+  void delay() const {}
   void pause(const Site& site = Site::current()) const { simt::pause(site); }
 
   // approximations

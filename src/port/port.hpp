@@ -66,7 +66,8 @@
 //                 T fetch_add(T* , T)                           relaxed, device scope
 //                 Vec4 load4(const int32_t*)  void store4(int32_t*, Vec4)    16 bytes, 16-byte aligned
 //                 Everything else reads and writes through plain pointers.
-//   waiting       void pause()             in the body of a loop that polls another block
+//   waiting       void delay()             for about as long as a store takes to be seen by other blocks
+//                 void pause()             in the body of a loop that polls another block
 //   approximate   float exp2(float)        2^x to 2 units in the last place, subnormal results included
 //                 float reciprocal(float)  1/x to 1, for 1 <= x < 2^126; 0 for infinity
 //                 The same bits for the same number on one device. What is exact is in floats.hpp.
