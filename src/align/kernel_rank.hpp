@@ -12,8 +12,7 @@
 namespace tokenyard::align {
 
 // One warp's tables, of kBins bins and a spare bin for each lane, where lanes without a pair go: no lane
-// branches. Code that runs once a launch must be fetched first, which can cost more than what it does: short
-// straight code wins. The tables of a block lie side by side; only warp number `warp` itself touches its own
+// branches. The tables of a block lie side by side; only warp number `warp` itself touches its own
 // between `clear` and the block's next barrier.
 template <class Thread, int kThreads, int kBins>
 struct RankTables {

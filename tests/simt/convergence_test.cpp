@@ -1,4 +1,6 @@
 // Threads that do not meet where they should: each kernel is wrong in one way, its twin is right.
+#include <type_traits>
+
 #include "kernel.hpp"
 
 namespace tokenyard::tests {
@@ -84,6 +86,22 @@ TEST(Barrier, WithoutAThreadThatLeft) {
   };
   expect_clean(meet(true), 2);
   expect_found(meet(false), 2, "left the kernel");
+}
+
+TEST(Barrier, OfAnotherPartOfTheBlock) {
+  const auto meet = [](bool right) {
+    return kernel([right](auto& gpu) {
+      using Gpu = std::remove_reference_t<decltype(gpu)>;
+      constexpr int kWarps = kThreads / Gpu::warp_size;
+      if (gpu.warp() == 0 || !right) {
+        gpu.template sync_warps<0, 1, kWarps>();
+      } else {
+        gpu.template sync_warps<1, kWarps - 1, kWarps>();
+      }
+    });
+  };
+  expect_clean(meet(true), 2);
+  expect_found(meet(false), 2, "sync_warps() of 1 warps from 0 by warp ");
 }
 
 TEST(Barrier, OfAClusterOfAnotherSize) {

@@ -1,4 +1,7 @@
 // Mistakes with memory: each kernel is wrong in one way, its twin is right.
+#include <type_traits>
+#include <vector>
+
 #include "kernel.hpp"
 
 namespace tokenyard::tests {
@@ -99,6 +102,45 @@ TEST(RemoteMemory, AfterLeavingTheCluster) {
   };
   expect_clean(read_neighbour(true), 8);
   expect_found(read_neighbour(false), 8, "remote() after arrive_cluster()");
+}
+
+template <class Thread>
+struct Mail {
+  typename Thread::template array<uint32_t, 2 * kThreads> received;
+  typename Thread::inbox inbox;
+};
+
+// Each block of a cluster of two sends a word a thread to both. What `missing` names is left out or wrong.
+enum class Missing { kNothing, kOpening, kRoom, kAwaiting };
+auto send_to_both(Missing missing, int32_t* out) {
+  return kernel<2>([missing, out](auto& gpu) {
+    auto& mail = gpu.template shared<Mail<std::remove_reference_t<decltype(gpu)>>>();
+    const int bytes = missing == Missing::kRoom ? 4 * kThreads : 2 * 4 * kThreads;
+    if (gpu.thread() == 0 && missing != Missing::kOpening) gpu.template open_inbox<2>(mail.inbox, bytes);
+    gpu.template arrive_cluster<2>();
+    gpu.template wait_cluster<2>();
+    if (gpu.thread() < kThreads / 4) {
+      const int at = gpu.template cluster_rank<2>() * kThreads + 4 * gpu.thread();
+      for (int to = 0; to < 2; ++to) {
+        gpu.template send4<2>(mail.inbox, mail.received, at, {1, 1, 1, 1}, to);
+      }
+    }
+    if (missing == Missing::kRoom)
+      return gpu.template sync_cluster<2>();  // half has not come when it is full
+    if (missing != Missing::kAwaiting) gpu.template await_inbox<2>(mail.inbox);
+    const uint32_t other = mail.received((1 - gpu.template cluster_rank<2>()) * kThreads + gpu.thread());
+    out[gpu.block() * kThreads + gpu.thread()] = static_cast<int32_t>(other);
+    gpu.template sync_cluster<2>();
+  });
+}
+
+TEST(Inbox, Misused) {
+  std::vector<int32_t> out(2 * kThreads);
+  expect_clean(send_to_both(Missing::kNothing, out.data()), 2);
+  expect_found(send_to_both(Missing::kOpening, out.data()), 2, "reads shared memory that was not written");
+  expect_found(send_to_both(Missing::kRoom, out.data()), 2, "sends more than the neighbour's inbox");
+  expect_found_by_some(send_to_both(Missing::kAwaiting, out.data()), 2,
+                       "reads shared memory that was not written");
 }
 
 TEST(RemoteMemory, Misused) {

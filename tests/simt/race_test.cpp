@@ -1,5 +1,6 @@
 // What ThreadSanitizer makes of a missing barrier: each kernel lacks one thing, its twin has it. Built with
 // -fsanitize=thread only, and in a program of its own, because the races that it asks for are printed.
+#include <type_traits>
 #include <vector>
 
 #include "kernel.hpp"
@@ -135,6 +136,49 @@ TEST(Race, WithLeaveClusterInPlaceOfSyncCluster) {
     });
   };
   expect_race_without(read_neighbour, 4);
+}
+
+TEST(Race, WithoutSyncWarps) {
+  const auto reverse = [](bool right, int32_t* out) {
+    return kernel([right, out](auto& gpu) {
+      auto& values = shared_values(gpu);
+      constexpr int kWidth = 32;
+      constexpr int kWarps = kThreads / kWidth;
+      values(gpu.thread()) = 0;
+      gpu.sync_block();
+      values(gpu.thread()) = gpu.thread();
+      int from = gpu.thread();
+      if (gpu.warp() > 0) {
+        if (right) gpu.template sync_warps<1, kWarps - 1, kWarps>();
+        from = kWidth + (from + kWidth) % (kThreads - kWidth);
+      }
+      out[gpu.block() * kThreads + gpu.thread()] = values(from);
+    });
+  };
+  expect_race_without(reverse, 2);
+}
+
+TEST(Race, WithoutAwaitInbox) {
+  const auto send = [](bool right, int32_t* out) {
+    return kernel<2>([right, out](auto& gpu) {
+      struct Mail {
+        typename std::remove_reference_t<decltype(gpu)>::template array<uint32_t, kThreads> received;
+        typename std::remove_reference_t<decltype(gpu)>::inbox inbox;
+      };
+      auto& mail = gpu.template shared<Mail>();
+      mail.received(gpu.thread()) = 0;
+      if (gpu.thread() == 0) gpu.template open_inbox<2>(mail.inbox, 4 * kThreads);
+      gpu.template sync_cluster<2>();
+      if (gpu.thread() < kThreads / 4) {
+        const int other = 1 - gpu.template cluster_rank<2>();
+        gpu.template send4<2>(mail.inbox, mail.received, 4 * gpu.thread(), {1, 2, 3, 4}, other);
+      }
+      if (right) gpu.template await_inbox<2>(mail.inbox);
+      out[gpu.block() * kThreads + gpu.thread()] = static_cast<int32_t>(mail.received(gpu.thread()));
+      gpu.template sync_cluster<2>();
+    });
+  };
+  expect_race_without(send, 2);
 }
 
 TEST(Race, WithoutSyncGrid) {
