@@ -26,7 +26,7 @@ trap 'rm -f "$object"' EXIT
     vgprs = value["vgpr_count"]
     lds = value["group_segment_fixed_size"]
     scratch = value["private_segment_fixed_size"]
-    most = name ~ /Grid<.*true, 2, 1,|AnyGate</ ? 80 : 64
+    most = name ~ /Grid<.*, 2, 1,|AnyGate</ ? 80 : 64
     bad = scratch > 0 || value["vgpr_spill_count"] > 0 || vgprs > most || lds > 32768
     printf "%-7s %5d %5d %7d %6d %8d  %s\n", card, vgprs, value["sgpr_count"], value["sgpr_spill_count"], lds,
            scratch, name
