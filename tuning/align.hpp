@@ -14,13 +14,17 @@ struct Block {
 // Threads of a tile's block that sort; the others hold an expert each.
 constexpr int sorters(int threads, int experts) { return threads > experts ? threads - experts : threads; }
 
+inline constexpr int kMostHeld = 512;  // experts; more are shared out among the blocks of a cluster
+
 // A launch in which every block takes one tile of the pairs.
 struct Tiles {
   int blocks, cluster;
   Block block;  // pairs of a sorter
-  int experts;  // that it sorts by at most: 256 or 512, no more than threads
+  int experts;  // that it sorts by at most: 256 or 512, no more than threads; or more, in clusters of 8
 
-  constexpr int tile() const { return sorters(block.threads, experts) * block.items; }
+  constexpr bool wide() const { return experts > kMostHeld; }
+  constexpr int held() const { return wide() ? experts / cluster : experts; }
+  constexpr int tile() const { return sorters(block.threads, held()) * block.items; }
   constexpr int64_t pairs() const { return int64_t{blocks} * tile(); }
 };
 
@@ -36,9 +40,10 @@ inline constexpr Block kNvidiaEverywhere[] = {{128, 1}, {512, 1}, {512, 4}, {512
 
 // Devices with clusters. Measured on an H200: bench/results/h200-align.json.
 inline constexpr Tiles kHopperTiles[] = {
-    {16, 1, {1024, 1}, 256}, {16, 1, {1024, 2}, 256},  {32, 4, {1024, 2}, 256},  {64, 8, {1024, 2}, 256},
-    {64, 8, {1024, 3}, 256}, {120, 8, {1024, 3}, 256}, {120, 8, {1024, 8}, 256}, {16, 1, {1024, 2}, 512},
-    {32, 4, {1024, 2}, 512}, {64, 8, {1024, 2}, 512},  {64, 8, {1024, 4}, 512},  {120, 8, {1024, 9}, 512},
+    {16, 1, {1024, 1}, 256},   {16, 1, {1024, 2}, 256},    {32, 4, {1024, 2}, 256},  {64, 8, {1024, 2}, 256},
+    {64, 8, {1024, 3}, 256},   {120, 8, {1024, 3}, 256},   {120, 8, {1024, 8}, 256}, {16, 1, {1024, 2}, 512},
+    {32, 4, {1024, 2}, 512},   {64, 8, {1024, 2}, 512},    {64, 8, {1024, 4}, 512},  {120, 8, {1024, 9}, 512},
+    {120, 8, {1024, 3}, 4096}, {120, 8, {1024, 16}, 4096},
 };
 inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 4096, kHopperTiles, {1024, 8}, 120, 8};
 
@@ -58,8 +63,9 @@ inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 12
 // moment.
 inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
 inline constexpr Tiles kSimtTiles[] = {
-    {4, 1, {256, 1}, 256}, {4, 4, {384, 4}, 256}, {10, 1, {384, 2}, 256},
-    {8, 4, {512, 3}, 256}, {4, 1, {512, 1}, 512}, {4, 4, {1024, 3}, 512},
+    {4, 1, {256, 1}, 256},   {4, 4, {384, 4}, 256},  {10, 1, {384, 2}, 256}, {8, 4, {512, 3}, 256},
+    {4, 1, {512, 1}, 512},   {4, 4, {1024, 3}, 512}, {8, 8, {256, 1}, 2048}, {8, 8, {512, 3}, 2048},
+    {16, 8, {256, 4}, 2048}, {8, 8, {512, 2}, 4096},
 };
 inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 

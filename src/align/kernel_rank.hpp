@@ -49,8 +49,9 @@ struct RankTables {
     return carried + before;
   }
 
-  // Turns a bin's counts of all warps into how many pairs come before them, beginning with `before`.
-  TY_DEVICE void prefix(int bin, int32_t before) {
+  // Turns a bin's counts of all warps into how many pairs come before them, beginning with `before`. Returns
+  // how many come before the end.
+  TY_DEVICE int32_t prefix(int bin, int32_t before) {
     constexpr int kAtOnce = kWarps < 8 ? kWarps : 8;  // loads first: a store would hold them up
     static_assert(kWarps % kAtOnce == 0);
 #pragma unroll 1
@@ -64,6 +65,7 @@ struct RankTables {
         before += some[i];
       }
     }
+    return before;
   }
 
   TY_DEVICE decltype(auto) count(int warp, int bin) { return counts(warp * kRow + bin); }

@@ -16,8 +16,8 @@
 // Ranking keeps the shared memory busy, and the exchange would wait behind it in the same warps. Where a
 // block has no more threads than bins, its warps have both roles.
 //
-// How many rows the table has is known to the compiler: kRows clusters of kCluster blocks. More pairs than
-// tiles can hold, or more experts than bins: kernel_grid.hpp.
+// How many rows the table has is known to the compiler: kRows clusters of kCluster blocks. More
+// experts than a block can hold: kernel_wide.hpp. More pairs than tiles can: kernel_grid.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,14 @@
 // From a plan to launches, for any port. The backends (backend_*.{cu,hip,cpp}) instantiate it.
 #pragma once
 
+#include <type_traits>
+
 #include "align/contract.hpp"
 #include "align/kernel_everywhere.hpp"
 #include "align/kernel_grid.hpp"
 #include "align/kernel_registers.hpp"
 #include "align/kernel_tile.hpp"
+#include "align/kernel_wide.hpp"
 #include "align/plan.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
@@ -81,6 +84,10 @@ class Launches {
     return run_split(split_plan(call.problem), call);
   }
 
+  template <bool kWide, int... kSizes>
+  using TilesKernel =
+      std::conditional_t<kWide, Wide<Ids, kOptional, kSizes...>, Tile<Ids, kOptional, kSizes...>>;
+
   template <size_t kNumber = 0>
   static Status run_tiles(const Plan& chosen, const Call& call, bool& fits) {
     if constexpr (kNumber == kKernels.tiles.size()) {
@@ -88,8 +95,8 @@ class Launches {
     } else {
       if (chosen.tiles != kNumber + 1) return run_tiles<kNumber + 1>(chosen, call, fits);
       constexpr tuning::Tiles tiles = kKernels.tiles[kNumber];
-      using Kernel = Tile<Ids, kOptional, tiles.block.threads, tiles.block.items, tiles.experts,
-                          tiles.cluster, tiles.blocks / tiles.cluster>;
+      using Kernel = TilesKernel<tiles.wide(), tiles.block.threads, tiles.block.items, tiles.experts,
+                                 tiles.cluster, tiles.blocks / tiles.cluster>;
       int resident = 0;
       TY_RETURN_IF_ERROR(Port::template resident_blocks<Kernel>(call.device.multiprocessors, resident));
       fits = tiles.blocks <= resident;

@@ -57,10 +57,15 @@ Plan tiles_plan(const Tiles& tiles, int32_t number, const Problem& problem) {
           .chunk = static_cast<int32_t>(chunk)};
 }
 
+// Whether these tiles are for so many experts.
+bool sort_by(const Tiles& tiles, int32_t experts) {
+  return experts <= tiles.experts && tiles.wide() == (experts > tuning::kMostHeld);
+}
+
 Plan one_launch(const AlignKernels& kernels, const Problem& problem) {
   for (size_t i = 0; i < kernels.tiles.size(); ++i) {
     const Tiles& tiles = kernels.tiles[i];
-    if (problem.num_pairs() <= tiles.pairs() && problem.num_local_experts <= tiles.experts) {
+    if (problem.num_pairs() <= tiles.pairs() && sort_by(tiles, problem.num_local_experts)) {
       return tiles_plan(tiles, static_cast<int32_t>(i + 1), problem);
     }
   }
@@ -161,9 +166,14 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
 
 size_t workspace_bytes(const Plan& plan, const AlignKernels& kernels, const Problem& problem) {
   if (plan.path == TY_ALIGN_EVERYWHERE) return 0;
-  int64_t rows = std::max(split_plan(problem).blocks, kernels.grid_blocks / kernels.grid_cluster);
-  for (const Tiles& tiles : kernels.tiles) rows = std::max<int64_t>(rows, tiles.blocks / tiles.cluster);
-  return Exchange<>::bytes(rows, exchange_columns(problem.num_local_experts));
+  const int32_t experts = problem.num_local_experts;
+  const int32_t rows = std::max(split_plan(problem).blocks, kernels.grid_blocks / kernels.grid_cluster);
+  size_t bytes = Exchange<>::bytes(rows, exchange_columns(experts));
+  for (const Tiles& tiles : kernels.tiles) {
+    if (!sort_by(tiles, experts)) continue;
+    bytes = std::max(bytes, Exchange<>::bytes(tiles.blocks / tiles.cluster, tiles.experts));
+  }
+  return bytes;
 }
 
 }  // namespace tokenyard::align

@@ -28,7 +28,7 @@ std::vector<Case> cases() {
     all.push_back({std::move(name), shape, options});
   };
 
-  for (const int32_t experts : {1, 8, 96, 160, 256, 257, 384, 512, 1025, 4096}) {
+  for (const int32_t experts : {1, 8, 96, 160, 256, 257, 384, 512, 513, 1000, 1025, 2048, 4096}) {
     const std::string e = "experts_" + std::to_string(experts);
     const int32_t few = std::min(experts, 8);
     add(e + "_no_tokens", {.tokens = 0, .top_k = few, .experts = experts, .block = 64});
@@ -49,6 +49,14 @@ std::vector<Case> cases() {
                                    .block = 17,
                                    .int64_ids = true,
                                    .invalid_ids = true});
+    add(e + "_long_runs", {.tokens = 600,
+                           .top_k = 1,
+                           .experts = experts,
+                           .block = 2,
+                           .distribution = Distribution::kOneExpert});
+    add(e + "_required_outputs_only",
+        {.tokens = 150, .top_k = few, .experts = experts, .block = 4, .distribution = Distribution::kZipf},
+        {.optional_outputs = false});
     add(e + "_duplicates", {.tokens = 60, .top_k = 6, .experts = experts, .block = 16, .duplicates = true});
     add(e + "_half_remote",
         {.tokens = 64, .top_k = few, .experts = experts, .block = 16, .local_experts = (experts + 1) / 2});
@@ -139,6 +147,12 @@ INSTANTIATE_TEST_SUITE_P(Align, Borders,
                                           testing::Values(31, 32, 33, 127, 128, 129, 511, 512, 513, 1023,
                                                           1024, 1025, 2047, 2048, 2049, 8191, 8192, 8193),
                                           testing::Values(8, 300)),
+                         border_name);
+INSTANTIATE_TEST_SUITE_P(AlignWide, Borders,
+                         testing::Combine(testing::ValuesIn(kAllDevices),
+                                          testing::Values(2047, 2048, 2049, 6143, 6144, 6145, 8191, 8192,
+                                                          8193, 16384, 16385),
+                                          testing::Values(513, 2048, 4096)),
                          border_name);
 INSTANTIATE_TEST_SUITE_P(AlignLarge, Borders,
                          testing::Combine(testing::ValuesIn(kAllDevices),
