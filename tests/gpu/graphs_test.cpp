@@ -48,7 +48,7 @@ TEST_P(Graphs, ReplayWithOtherRouting) {
 
 // Replays and eager calls take turns on one workspace.
 TEST_P(Graphs, ReplaysBetweenEagerCalls) {
-  const harness::AlignProblem problem = harness::draw({.tokens = 3000, .top_k = 8, .experts = 256});
+  const harness::AlignProblem problem = harness::draw({.tokens = 1000, .top_k = 8, .experts = 256});
   const harness::AlignOutputs want = harness::expected(problem);
   const Streams streams(*runtime, 1);
   harness::AlignRun run = create(device, problem, options);
