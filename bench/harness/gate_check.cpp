@@ -157,8 +157,8 @@ class RowCheck {
     for (const int32_t expert : chosen) sum += row_.score[static_cast<size_t>(expert)];
     const double divisor =
         input_.weight_mode == TY_GATE_RENORMALIZED ? std::max(sum + input_.epsilon, 0x1p-149) : 1;
-    return std::ldexp(std::fabs(input_.scale) * std::max(1.0, std::fabs(input_.shared_weight)), -148) *
-           static_cast<double>(chosen.size()) / divisor;
+    const double most = std::fabs(input_.scale) * std::max(1.0, std::fabs(input_.shared_weight));
+    return std::ldexp(most, -148) * (static_cast<double>(chosen.size()) / divisor + 1);
   }
 
   const gate::ReferenceInput& input_;
