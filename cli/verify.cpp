@@ -56,7 +56,7 @@ harness::AlignShape VerifyCommand::nth_shape(int64_t n) const {
 }
 
 bool VerifyCommand::is_done(int64_t problems, double elapsed) const {
-  if (seconds && elapsed >= *seconds) return true;
+  if (seconds && !(elapsed < *seconds)) return true;
   if (count) return problems >= *count;
   return !seconds && problems >= (one_shape ? 1 : kDefaultCount);
 }
@@ -125,6 +125,12 @@ void VerifyCommand::run() const {
     }
   }
   clear_progress();
+  if (tally.runs == 0) {
+    throw Failure(
+        fmt::format("nothing ran: path {} does not offer what was drawn; expected one run at least: "
+                    "choose another path or smaller problems",
+                    fmt::join(path_words, ", ")));
+  }
   const std::string refused =
       tally.refused == 0 ? "" : fmt::format(", {} refused by their path", tally.refused);
   fmt::print("  {} from seed {}, {}{}, {:.1f} s: every output equals the reference\n",

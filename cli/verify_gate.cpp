@@ -42,7 +42,7 @@ harness::GateShape VerifyGateCommand::nth_shape(int64_t n) const {
 }
 
 bool VerifyGateCommand::is_done(int64_t problems, double elapsed) const {
-  if (seconds && elapsed >= *seconds) return true;
+  if (seconds && !(elapsed < *seconds)) return true;
   if (count) return problems >= *count;
   return !seconds && problems >= (one_shape ? 1 : kDefaultCount);
 }
@@ -104,6 +104,11 @@ void VerifyGateCommand::run() const {
     }
   }
   clear_progress();
+  if (runs == 0) {
+    throw Failure(
+        "nothing ran: no kernel offers what was drawn with so many lanes; expected one run at least: "
+        "leave --lanes out, or choose smaller problems");
+  }
   fmt::print("  {} problems from seed {}, {} runs, {:.1f} s: every output is right\n", problems, shape.seed,
              runs, elapsed());
 }

@@ -74,11 +74,9 @@ class Launches {
 
   static Status run_grid(const Plan& chosen, const Call& call) {
     bool fits = false;
-    if (chosen.tiles > 0) {
-      const Status status = run_tiles(chosen, call, fits);
-      if (fits) return status;
-    }
-    const Status status = run_many_tiles(call);
+    Status status;
+    if (chosen.tiles > 0) status = run_tiles(chosen, call, fits);
+    if (!fits) status = run_many_tiles(call);
     if (status.ok() || call.problem.path != TY_ALIGN_AUTO) return status;
     // The driver will not hold the grid at once (a context that was given part of the device, say).
     return run_split(split_plan(call.problem), call);

@@ -165,12 +165,15 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
 }
 
 size_t workspace_bytes(const Plan& plan, const AlignKernels& kernels, const Problem& problem) {
-  if (plan.path == TY_ALIGN_EVERYWHERE) return 0;
+  // Where a lack of tiles led everywhere, other experts may take tiles: what serves them must be no less.
+  const bool needs_none =
+      problem.path == TY_ALIGN_EVERYWHERE || problem.num_pairs() <= kernels.everywhere_pairs;
+  if (plan.path == TY_ALIGN_EVERYWHERE && needs_none) return 0;
   const int32_t experts = problem.num_local_experts;
   const int32_t rows = std::max(split_plan(problem).blocks, kernels.grid_blocks / kernels.grid_cluster);
   size_t bytes = Exchange<>::bytes(rows, exchange_columns(experts));
   for (const Tiles& tiles : kernels.tiles) {
-    if (!sort_by(tiles, experts)) continue;
+    if (!sort_by(tiles, experts) && tiles.experts > experts) continue;  // for more experts alone
     bytes = std::max(bytes, Exchange<>::bytes(tiles.blocks / tiles.cluster, tiles.experts));
   }
   return bytes;

@@ -57,11 +57,14 @@ TY_DEVICE float sigmoid(float x) {
   return (x < 0 ? z : 1.0f) / (1.0f + z);
 }
 
-// sqrt(ln(1 + e^x)). That of +inf is a number above all others, so that sums of scores stay finite.
+// sqrt(ln(1 + e^x)). That of +inf is a number above all others, so that sums of scores stay finite. Far below
+// 0 it is e^(x/2), which lasts twice as long as e^x before it vanishes.
 inline constexpr float kSqrtSoftplusOfInfinity = 0x1p121f;
 TY_DEVICE float sqrt_softplus(float x) {
   if (x == kInfinity) return kSqrtSoftplusOfInfinity;
-  return port::sqrt(log_of_one_plus(exp_of_negative(-port::abs(x)), x < 0 ? 0.0f : x));
+  const bool is_far_below = x < -40;
+  const float power = exp_of_negative(is_far_below ? 0.5f * x : -port::abs(x));
+  return is_far_below ? power : port::sqrt(log_of_one_plus(power, x < 0 ? 0.0f : x));
 }
 
 // e^(x - highest), for x <= highest; equal infinities count as equal, so that they share alike.

@@ -281,6 +281,7 @@ __global__ void __launch_bounds__(Kernel::threads) run(const __grid_constant__ K
 
 inline Status to_status(cudaError_t error, const char* operation) {
   if (error == cudaSuccess) return {};
+  cudaGetLastError();  // do not leave it for the caller's next check
   return {TY_DEVICE_ERROR,
           text(operation, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")")};
 }
@@ -328,7 +329,6 @@ struct Port {
       attributes[config.numAttrs++].val.clusterDim.z = 1;
     }
     const cudaError_t error = cudaLaunchKernelEx(&config, run<Kernel>, kernel);
-    if (error != cudaSuccess) cudaGetLastError();  // do not leave it for the caller's next check
     return to_status(error, "cudaLaunchKernelEx");
   }
 

@@ -219,6 +219,7 @@ __global__ void __launch_bounds__(Kernel::threads) run(const Kernel kernel) {
 
 inline Status to_status(hipError_t error, const char* operation) {
   if (error == hipSuccess) return {};
+  (void)hipGetLastError();  // do not leave it for the caller's next check
   return {TY_DEVICE_ERROR,
           text(operation, ": ", hipGetErrorString(error), " (", hipGetErrorName(error), ")")};
 }
@@ -242,7 +243,6 @@ struct Port {
     } else {
       error = hipLaunchKernel(function, grid, block, arguments, 0, static_cast<hipStream_t>(stream));
     }
-    if (error != hipSuccess) (void)hipGetLastError();  // do not leave it for the caller's next check
     return to_status(error, "launch");
   }
 

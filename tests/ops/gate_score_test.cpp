@@ -41,7 +41,7 @@ TEST(GateScore, SigmoidIsCloseToTheTruth) {
 }
 
 TEST(GateScore, SqrtSoftplusIsCloseToTheTruth) {
-  EXPECT_LT(worst_error(-87, 1e30f, sqrt_softplus,
+  EXPECT_LT(worst_error(-174, 1e30f, sqrt_softplus,
                         [](long double x) {
                           return std::sqrt(std::max(x, 0.0L) + std::log1p(std::exp(-std::fabs(x))));
                         }),

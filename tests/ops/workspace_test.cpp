@@ -36,6 +36,26 @@ TEST_P(WorkspaceSize, GrowsWithPairs) {
   }
 }
 
+TEST_P(WorkspaceSize, GrowsWithExperts) {
+  TY_SKIP_IF_MISSING(GetParam());
+  const ty_device device{find_backend(GetParam())->id, 0};
+  for (int64_t tokens : {1, 64, 75, 113, 600, 1000, 5000, 100'000}) {
+    size_t largest = 0;
+    for (int32_t experts : {1, 8, 255, 256, 257, 512, 513, 1000, 2048, 2049, 4096}) {
+      ty_align_args args = TY_ALIGN_ARGS_INIT;
+      args.num_tokens = tokens;
+      args.top_k = 8;
+      args.num_experts = experts;
+      args.block_size = 16;
+      args.capacity = ty_align_capacity(8 * tokens, experts, args.block_size);
+      size_t bytes = 0;
+      ASSERT_EQ(ty_align_workspace_size(device, &args, &bytes), TY_OK) << ty_last_error();
+      EXPECT_GE(bytes, largest) << tokens << " tokens, " << experts << " experts";
+      largest = std::max(largest, bytes);
+    }
+  }
+}
+
 // More pairs than a word of the exchange can count must be refused before anything runs: the pointers here
 // lead nowhere.
 TEST(GridPath, RefusesRowsThatItCannotCount) {
