@@ -63,6 +63,7 @@ class Exchange {
   // Some words of a column, on their way. With kAll the table has exactly as many rows.
   template <int kInFlight>
   struct Words {
+    static constexpr int kCount = kInFlight;
     uint64_t word[kInFlight];
   };
   template <bool kAll = false, class Thread, int kInFlight>

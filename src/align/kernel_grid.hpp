@@ -254,7 +254,7 @@ struct Grid {
   template <class Thread>
   TY_DEVICE void gather(Thread& gpu, uint64_t tag, int32_t column, Words<Thread>& words, int32_t& before,
                         int32_t& total) const {
-    constexpr int kAtOnce = sizeof(words.word) / sizeof(words.word[0]);
+    constexpr int kAtOnce = Words<Thread>::kCount;
 #pragma unroll 1
     for (int32_t first = 0; first < exchange.rows(); first += kAtOnce) {
       if (first > 0) exchange.request(gpu, first, column, words);
