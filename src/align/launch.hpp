@@ -73,18 +73,20 @@ class Launches {
   }
 
   static Status run_grid(const Plan& chosen, const Call& call) {
-    bool fits = false;
-    Status status;
-    if (chosen.tiles > 0) status = run_tiles(chosen, call, fits);
-    if (!fits) status = run_many_tiles(call);
+    const Status status = run_in_one(chosen, call);
     if (status.ok() || call.problem.path != TY_ALIGN_AUTO) return status;
     // The driver will not hold the grid at once (a context that was given part of the device, say).
     return run_split(split_plan(call.problem), call);
   }
-
-  template <bool kWide, int... kSizes>
-  using TilesKernel =
-      std::conditional_t<kWide, Wide<Ids, kOptional, kSizes...>, Tile<Ids, kOptional, kSizes...>>;
+  // A tile a block if the device holds so many, or else as many tiles as it takes.
+  static Status run_in_one(const Plan& chosen, const Call& call) {
+    if (chosen.tiles > 0) {
+      bool fits = false;
+      const Status status = run_tiles(chosen, call, fits);
+      if (fits) return status;
+    }
+    return run_many_tiles(call);
+  }
 
   template <size_t kNumber = 0>
   static Status run_tiles(const Plan& chosen, const Call& call, bool& fits) {
