@@ -88,6 +88,10 @@ class Launches {
     return run_many_tiles(call);
   }
 
+  template <bool kWide, int... kSizes>
+  using TilesKernel =
+      std::conditional_t<kWide, Wide<Ids, kOptional, kSizes...>, Tile<Ids, kOptional, kSizes...>>;
+
   template <size_t kNumber = 0>
   static Status run_tiles(const Plan& chosen, const Call& call, bool& fits) {
     if constexpr (kNumber == kKernels.tiles.size()) {
