@@ -85,10 +85,13 @@
 
 #if defined(__HIP__)  // spelt out: a kernel may come before HIP's header
 #define TY_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#define TY_HOST_DEVICE __attribute__((host)) TY_DEVICE
 #elif defined(__CUDACC__)
 #define TY_DEVICE __device__ __forceinline__
+#define TY_HOST_DEVICE __host__ TY_DEVICE
 #else
 #define TY_DEVICE inline
+#define TY_HOST_DEVICE inline
 #endif
 
 namespace tokenyard::port {
@@ -99,7 +102,7 @@ struct alignas(16) Vec4 {
 
 // std::min takes references, which device code would have to be told about.
 template <class T>
-constexpr TY_DEVICE T min_of(T a, T b) {
+constexpr TY_HOST_DEVICE T min_of(T a, T b) {
   return b < a ? b : a;
 }
 

@@ -263,7 +263,7 @@ void fuzz_gate(ty_device device, Source& source) {
   args.max_replicas = source.number<int32_t>(1, 4);
   args.num_physical_experts = source.number<int32_t>(1, 256);
   args.ids_dtype = source.number<int32_t>(0, 1);
-  args.lanes = source.number<int32_t>(0, 1) * 32;
+  args.lanes = source.number<int32_t>(0, 64);
   char text[64];
   const ty_status status = ty_gate_explain(device, &args, text, sizeof text);
   require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
