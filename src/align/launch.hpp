@@ -73,7 +73,7 @@ class Launches {
   }
 
   static Status run_grid(const Plan& chosen, const Call& call) {
-    const Status status = run_in_one(chosen, call);
+    Status status = run_in_one(chosen, call);
     if (status.ok() || call.problem.path != TY_ALIGN_AUTO) return status;
     // The driver will not hold the grid at once (a context that was given part of the device, say).
     return run_split(split_plan(call.problem), call);
