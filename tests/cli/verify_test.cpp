@@ -37,6 +37,17 @@ TEST(Verify, RunsEveryPathInTurn) {
   EXPECT_EQ(one.exit_code, 0) << one.out << one.err;
   EXPECT_NE(one.out.find("3 problems from seed 0, 3 runs"), std::string::npos) << one.out;
 }
+
+TEST(Verify, FailsWhereNothingRan) {
+  for (const char* command : {
+           "verify --device simt32 --path everywhere --tokens 9000 --top-k 1 --experts 8 --block 4",
+           "verify gate --device simt32 --tokens 3 --experts 4096 --top-k 64 --lanes 8",
+       }) {
+    const Result result = tokenyard(command);
+    EXPECT_NE(result.exit_code, 0) << command << result.out;
+    EXPECT_NE(result.err.find("nothing ran"), std::string::npos) << command << result.err;
+  }
+}
 #endif
 
 }  // namespace

@@ -274,14 +274,14 @@ TYPED_TEST_P(Conformance, ClusterPosition) {
   }
 }
 
-TYPED_TEST_P(Conformance, SyncLeaveAndRemote) {
+TYPED_TEST_P(Conformance, SyncArriveAndRemote) {
   if constexpr (TestFixture::Port::has_clusters) {
     const auto values = random_values<int32_t>();
     DeviceArray in(this->runtime(), values);
     DeviceArray<int32_t> out(this->runtime(), kTotal);
     DeviceArray<int32_t> left_out(this->runtime(), kTotal);
     this->launch(kernels::ReadNeighbour(in.data(), out.data()));
-    this->launch(kernels::LeaveCluster(in.data(), left_out.data()));
+    this->launch(kernels::ArriveCluster(in.data(), left_out.data()));
     const auto got = out.values();
     for (int i = 0; i < kTotal; ++i) {
       const int block = i / kThreads;
@@ -430,7 +430,7 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
                             BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, ClusterPosition,
-                            SyncLeaveAndRemote, Inbox, SyncWarps, SyncGrid, SharedAtomics, Zero, LoadAndStore,
-                            LoadAndStore4, AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
+                            SyncArriveAndRemote, Inbox, SyncWarps, SyncGrid, SharedAtomics, Zero,
+                            LoadAndStore, LoadAndStore4, AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
 
 }  // namespace tokenyard::tests

@@ -219,7 +219,7 @@ struct ReadNeighbour : TestKernel<kClusterSize> {
 };
 
 // The same with the last barrier cut in two, and work between the halves.
-struct LeaveCluster : ReadNeighbour {
+struct ArriveCluster : ReadNeighbour {
   using ReadNeighbour::ReadNeighbour;
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {

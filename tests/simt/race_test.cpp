@@ -116,8 +116,8 @@ TEST(Race, WithoutSyncCluster) {
   expect_race_without(read_neighbour, 4);
 }
 
-TEST(Race, WithLeaveClusterInPlaceOfSyncCluster) {
-  // Leaving makes the blocks meet, but orders no memory.
+TEST(Race, WithArriveClusterInPlaceOfSyncCluster) {
+  // Arriving makes the blocks meet, but orders no memory.
   const auto read_neighbour = [](bool right, int32_t* out) {
     return kernel<2>([right, out](auto& gpu) {
       auto& shared = gpu.template shared<Shared<std::remove_reference_t<decltype(gpu)>>>();
