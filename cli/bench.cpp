@@ -28,6 +28,7 @@ struct BenchAlignCommand {
   bool optional_outputs = false;
   bool cold = false;
   bool with_baselines = false;
+  bool with_candidates = false;
   uint64_t seed = 0;
   std::string device_name = "best";
   std::optional<ty_align_path> path;
@@ -86,11 +87,11 @@ void BenchAlignCommand::measure(const Device& device, const Case& one, Json& res
   AlignTimer timer(device, rotated_inputs(one.routing, one.shape, kCallsInGraph),
                    {.path = wanted, .optional_outputs = optional_outputs});
   std::vector<Implementation> implementations{library(device, timer.args(), timer.stream())};
-  if (with_baselines) {
-    for (Implementation& other : baselines(device, timer.args(), timer.stream())) {
-      implementations.push_back(std::move(other));
-    }
-  }
+  const auto add = [&](std::vector<Implementation> others) {
+    std::move(others.begin(), others.end(), std::back_inserter(implementations));
+  };
+  if (with_baselines) add(baselines(device, timer.args(), timer.stream()));
+  if (with_candidates) add(candidates(device, timer.args(), timer.stream()));
   for (const Implementation& implementation : implementations) {
     const auto verify = [&](const char* when) {
       const std::string wrong = timer.difference(implementation);
@@ -190,6 +191,12 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
       .add_flag("--baselines", command->with_baselines,
                 "beside each case, other designs on the same\ninputs (bench/baselines), up to 1024 experts")
       ->excludes(all_outputs);
+#ifdef TOKENYARD_CANDIDATES
+  align
+      .add_flag("--candidates", command->with_candidates,
+                "beside each case, the launches that tuning chose\nfrom (bench/candidates)")
+      ->excludes(all_outputs);
+#endif
 #else
   static_cast<void>(all_outputs);
 #endif

@@ -7,6 +7,9 @@
 #ifdef TOKENYARD_BASELINES
 #include "baselines/baselines.hpp"
 #endif
+#ifdef TOKENYARD_CANDIDATES
+#include "candidates/candidates.hpp"
+#endif
 
 namespace tokenyard::cli {
 namespace {
@@ -37,10 +40,13 @@ Implementation library(const Device& device, const ty_align_args& args, Stream s
 }
 
 #ifdef TOKENYARD_BASELINES
-std::vector<Implementation> baselines(const Device& device, const ty_align_args& args, Stream stream) {
+namespace {
+
+std::vector<Implementation> made_of(const std::vector<baselines::Baseline>& list, const Device& device,
+                                    const ty_align_args& args, Stream stream) {
   std::vector<Implementation> all;
-  for (const baselines::Baseline& baseline : baselines::all()) {
-    if (args.num_experts > baseline.max_experts) continue;
+  for (const baselines::Baseline& baseline : list) {
+    if (!baseline.takes(args)) continue;
     const size_t bytes = baseline.workspace_bytes(args);
     const std::shared_ptr<void> memory = allocate(device.runtime(), bytes);
     const auto with_memory = [memory, bytes, stream](auto function) {
@@ -52,8 +58,22 @@ std::vector<Implementation> baselines(const Device& device, const ty_align_args&
   }
   return all;
 }
+
+}  // namespace
+
+std::vector<Implementation> baselines(const Device& device, const ty_align_args& args, Stream stream) {
+  return made_of(baselines::all(), device, args, stream);
+}
 #else
 std::vector<Implementation> baselines(const Device&, const ty_align_args&, Stream) { return {}; }
+#endif
+
+#ifdef TOKENYARD_CANDIDATES
+std::vector<Implementation> candidates(const Device& device, const ty_align_args& args, Stream stream) {
+  return made_of(candidates::align(), device, args, stream);
+}
+#else
+std::vector<Implementation> candidates(const Device&, const ty_align_args&, Stream) { return {}; }
 #endif
 
 }  // namespace tokenyard::cli

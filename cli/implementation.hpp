@@ -1,4 +1,5 @@
-// Who does align: this library, or in a CUDA build one of the baselines of bench/baselines.
+// Who does align: this library, or in a CUDA build one of the designs of bench/baselines or of the launches
+// of bench/candidates.
 #pragma once
 
 #include <functional>
@@ -20,5 +21,6 @@ struct Implementation {
 // Each brings a workspace for calls of the shape of `args`, prepared on `stream`, where its calls run.
 Implementation library(const Device& device, const ty_align_args& args, Stream stream);
 std::vector<Implementation> baselines(const Device& device, const ty_align_args& args, Stream stream);
+std::vector<Implementation> candidates(const Device& device, const ty_align_args& args, Stream stream);
 
 }  // namespace tokenyard::cli

@@ -13,5 +13,9 @@ endif()
 add_subdirectory(bench/harness)
 if(TOKENYARD_CUDA)
   add_subdirectory(bench/baselines)  # tokenyard_baselines
+  option(TOKENYARD_CANDIDATES "Build the launches that tuning chooses from, for bench --candidates" OFF)
+  if(TOKENYARD_CANDIDATES)
+    add_subdirectory(bench/candidates)  # tokenyard_candidates
+  endif()
 endif()
 add_subdirectory(cli)

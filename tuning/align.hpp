@@ -11,20 +11,17 @@ struct Block {
   int threads, items;  // pairs of a thread
 };
 
-// Threads of a tile's block that sort; the others hold an expert each.
-constexpr int sorters(int threads, int experts) { return threads > experts ? threads - experts : threads; }
-
 inline constexpr int kMostHeld = 512;  // experts; more are shared out among the blocks of a cluster
 
-// A launch in which every block takes one tile of the pairs.
+// A launch in which every block takes one tile of the pairs. The last `sorters` of a block's threads sort;
+// the first ones hold an expert each.
 struct Tiles {
   int blocks, cluster;
-  Block block;  // pairs of a sorter
+  int threads, sorters, items;  // pairs of a sorter; a multiple of 4 up to kMostHeld experts
   int experts;  // that it sorts by at most: 256 or 512, no more than threads; or more, in clusters of 8
 
   constexpr bool wide() const { return experts > kMostHeld; }
-  constexpr int held() const { return wide() ? experts / cluster : experts; }
-  constexpr int tile() const { return sorters(block.threads, held()) * block.items; }
+  constexpr int tile() const { return sorters * items; }
   constexpr int64_t pairs() const { return int64_t{blocks} * tile(); }
 };
 
@@ -36,36 +33,37 @@ struct AlignKernels {
   int grid_blocks, grid_cluster;
 };
 
-inline constexpr Block kNvidiaEverywhere[] = {{128, 1}, {512, 1}, {512, 4}, {512, 8}, {1024, 8}};
+inline constexpr Block kNvidiaEverywhere[] = {{256, 1}, {512, 1}, {512, 4}, {512, 8}, {1024, 8}};
 
 // Devices with clusters. Measured on an H200: bench/results/h200-align.json.
 inline constexpr Tiles kHopperTiles[] = {
-    {16, 1, {1024, 1}, 256},   {16, 1, {1024, 2}, 256},    {32, 4, {1024, 2}, 256},  {64, 8, {1024, 2}, 256},
-    {64, 8, {1024, 3}, 256},   {120, 8, {1024, 3}, 256},   {120, 8, {1024, 8}, 256}, {16, 1, {1024, 2}, 512},
-    {32, 4, {1024, 2}, 512},   {64, 8, {1024, 2}, 512},    {64, 8, {1024, 4}, 512},  {120, 8, {1024, 9}, 512},
-    {120, 8, {1024, 3}, 4096}, {120, 8, {1024, 16}, 4096},
+    {16, 1, 512, 256, 4, 256},    {64, 8, 512, 256, 4, 256},    {64, 8, 768, 512, 4, 256},
+    {120, 8, 896, 640, 4, 256},   {120, 8, 832, 576, 8, 256},   {16, 1, 768, 256, 4, 512},
+    {32, 4, 768, 256, 4, 512},    {64, 8, 1024, 512, 4, 512},   {120, 8, 1024, 512, 4, 512},
+    {120, 8, 1024, 512, 12, 512}, {120, 8, 1024, 512, 3, 4096}, {120, 8, 1024, 512, 16, 4096},
 };
 inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 4096, kHopperTiles, {1024, 8}, 120, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
 inline constexpr Tiles kAmpereTiles[] = {
-    {16, 1, {1024, 2}, 256}, {32, 1, {1024, 3}, 256}, {64, 1, {1024, 8}, 256},
-    {16, 1, {1024, 2}, 512}, {32, 1, {1024, 4}, 512}, {64, 1, {1024, 9}, 512},
+    {16, 1, 1024, 256, 4, 256}, {32, 1, 1024, 768, 4, 256}, {64, 1, 1024, 768, 8, 256},
+    {16, 1, 1024, 256, 4, 512}, {32, 1, 1024, 512, 4, 512}, {64, 1, 1024, 512, 8, 512},
 };
 inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 4096, kAmpereTiles, {1024, 8}, 64, 1};
 
 // AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
 inline constexpr Block kAmdEverywhere[] = {{256, 1}, {512, 8}};
-inline constexpr Tiles kAmdTiles[] = {{32, 1, {256, 4}, 256}, {128, 1, {256, 4}, 256}};
+inline constexpr Tiles kAmdTiles[] = {{32, 1, 256, 256, 4, 256}, {128, 1, 256, 256, 4, 256}};
 inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 128, 1};
 
 // The executor: a fiber per thread, so small blocks, and every kind of launch at sizes that it runs in a
 // moment.
 inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
 inline constexpr Tiles kSimtTiles[] = {
-    {4, 1, {256, 1}, 256},   {4, 4, {384, 4}, 256},  {10, 1, {384, 2}, 256}, {8, 4, {512, 3}, 256},
-    {4, 1, {512, 1}, 512},   {4, 4, {1024, 3}, 512}, {8, 8, {256, 1}, 2048}, {8, 8, {512, 3}, 2048},
-    {16, 8, {256, 4}, 2048}, {8, 8, {512, 2}, 4096},
+    {4, 1, 256, 256, 4, 256},  {4, 4, 384, 128, 4, 256},  {10, 1, 384, 128, 8, 256},
+    {8, 4, 512, 256, 4, 256},  {4, 1, 512, 512, 4, 512},  {4, 4, 1024, 512, 8, 512},
+    {8, 8, 256, 256, 1, 2048}, {8, 8, 512, 256, 3, 2048}, {16, 8, 256, 256, 4, 2048},
+    {8, 8, 512, 512, 2, 4096},
 };
 inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 

@@ -162,6 +162,6 @@ Status run(const ty_align_args& args, Workspace workspace, Stream stream) {
 
 }  // namespace
 
-Baseline article() { return {"article", false, kMaxExperts, workspace_bytes, nullptr, run}; }
+Baseline article() { return {"article", false, takes, workspace_bytes, nullptr, run}; }
 
 }  // namespace tokenyard::baselines

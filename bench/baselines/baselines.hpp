@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/backend.hpp"
@@ -17,9 +17,9 @@
 namespace tokenyard::baselines {
 
 struct Baseline {
-  const char* name;     // "impl" in a result file
-  bool stable;          // else an expert's pairs stand in any order
-  int32_t max_experts;  // more it does not offer
+  std::string name;                     // "impl" in a result file
+  bool stable;                          // else an expert's pairs stand in any order
+  bool (*takes)(const ty_align_args&);  // whether it offers so many pairs and experts
   size_t (*workspace_bytes)(const ty_align_args&);
   Status (*prepare)(const ty_align_args&, Workspace, Stream);  // once, not timed; nullptr: nothing to do
   Status (*run)(const ty_align_args&, Workspace, Stream);      // enqueues, for the current device

@@ -136,6 +136,6 @@ Status run(const ty_align_args& args, Workspace workspace, Stream stream) {
 
 }  // namespace
 
-Baseline cub_radix() { return {"cub_radix", true, kMaxExperts, workspace_bytes, prepare, run}; }
+Baseline cub_radix() { return {"cub_radix", true, takes, workspace_bytes, prepare, run}; }
 
 }  // namespace tokenyard::baselines

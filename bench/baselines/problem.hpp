@@ -14,6 +14,7 @@
 namespace tokenyard::baselines {
 
 inline constexpr int32_t kMaxExperts = 1024;  // a thread an expert in the largest block
+inline bool takes(const ty_align_args& args) { return args.num_experts <= kMaxExperts; }
 
 template <class Id>
 struct Problem {

@@ -125,6 +125,6 @@ Status run(const ty_align_args& args, Workspace workspace, Stream stream) {
 
 }  // namespace
 
-Baseline two_kernel() { return {"two_kernel", false, kMaxExperts, workspace_bytes, nullptr, run}; }
+Baseline two_kernel() { return {"two_kernel", false, takes, workspace_bytes, nullptr, run}; }
 
 }  // namespace tokenyard::baselines

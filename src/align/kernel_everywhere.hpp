@@ -31,6 +31,8 @@ struct Everywhere {
   // has pairs of.
   static constexpr int kWords = kOwned / 2;
   static constexpr bool kMany = kOwned > 4;
+  static constexpr bool kFew = kOwned == 2 && kThreads <= 256;
+  static constexpr int kMostFew = 256;  // experts: two for each of 128 blocks
 
   template <class Thread>
   static constexpr int kWarps = kThreads / Thread::warp_size;
@@ -56,7 +58,11 @@ struct Everywhere {
 
     int32_t expert[kItems];
     ids.load_run(gpu, gpu.thread() * kItems, out.num_pairs, expert);
-    gpu.zero(shared.histogram, 0, (out.experts + kOwned + 3) / 4 * 4, gpu.thread(), kThreads);
+    if constexpr (kFew) {
+      gpu.template zero<kMostFew, kThreads>(shared.histogram, 0, gpu.thread());
+    } else {
+      gpu.zero(shared.histogram, 0, (out.experts + kOwned + 3) / 4 * 4, gpu.thread(), kThreads);
+    }
     if constexpr (kMany) {
       gpu.template zero<kWords * kWarps<Thread>, kThreads>(shared.own, 0, gpu.thread());
       if (gpu.lane() == 0) shared.present(gpu.warp()) = 0;
@@ -195,10 +201,22 @@ struct Everywhere {
     }
   }
 
-  // No expert has more blocks than pairs, so sums of blocks fit in half a word.
+  // No expert has more blocks than pairs, so sums of blocks fit in half a word. Of few experts each warp adds
+  // up all, which takes no barrier.
   template <class Thread, class S>
   TY_DEVICE Sums sum_blocks(Thread& gpu, S& shared, int32_t first) const {
     uint32_t sum = 0;
+    if constexpr (kFew) {
+      constexpr int kEach = kMostFew / Thread::warp_size;
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        const int32_t e = gpu.lane() * kEach + i;
+        const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
+        sum += packed(blocks, e < first ? blocks : 0);
+      }
+      sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
+      return {odd(sum), even(sum)};
+    }
 #pragma unroll 1
     for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) {
       const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));

@@ -44,6 +44,7 @@ struct Grid {
     typename Thread::template array<int32_t, kThreads / Thread::warp_size> partial_valid;
     // Each expert's run, for whichever warp writes its pads, where that fits: pairs, first block, blocks.
     typename Thread::template array<int32_t, kRunsShared ? 3 * kExperts : 1> runs;
+    typename Thread::template array<uint64_t, 1> tag;
 
     TY_DEVICE auto& cursors() {
       if constexpr (kCluster == 1) {
@@ -60,7 +61,7 @@ struct Grid {
   Exchange<> exchange;
   Outputs<true> out;
 
-  Grid(int32_t chunk, int32_t blocks, void* workspace, const Problem& problem)
+  Grid(int32_t chunk, int32_t blocks, Workspace workspace, const Problem& problem)
       : chunk(chunk),
         blocks(blocks),
         ids(problem),
@@ -74,11 +75,13 @@ struct Grid {
     const bool one_tile = chunk <= kTile;
 
     int32_t expert[kItems];  // of the tile that was read last
-    uint64_t tag = 0;
+    uint64_t epoch = 0;      // in thread 0
     if constexpr (kStage != Stage::kPlace) {
-      tag = exchange.tag(exchange.epoch(gpu));
+      if (gpu.thread() == 0) epoch = exchange.epoch(gpu);
       count_chunk(gpu, shared, range, expert);
-      publish(gpu, shared, tag);
+      // Of two launches the second reads words of any tag, so theirs is one that no later launch waits for.
+      if (gpu.thread() == 0) shared.tag(0) = exchange.tag(kStage == Stage::kWhole ? epoch : epoch - 1);
+      publish(gpu, shared);
     }
     if constexpr (kStage != Stage::kCount) {
       Layout layout;
@@ -95,10 +98,10 @@ struct Grid {
         const int32_t pairs = shared.sort.sort(gpu, expert, offset(gpu, tile), rows(tile), [&] {
           if (is_first && gpu.thread() < exchange.columns()) exchange.request(gpu, 0, gpu.thread(), words);
         });
-        if (is_first) layout = lay_out(gpu, shared, tag, words);
+        if (is_first) layout = lay_out(gpu, shared, words);
         place(gpu, shared, tile.first, pairs, !one_tile);
       } while (next_tile(tile));
-      write_rest(gpu, shared, layout);
+      write_rest(gpu, shared, layout, epoch);
     }
     gpu.template wait_cluster<kCluster>();  // until the neighbours have read this block's histogram
   }
@@ -172,8 +175,9 @@ struct Grid {
   // (there are as many columns as blocks in a cluster). Leaves in the cursors what the cluster's blocks
   // before this one hold.
   template <class Thread, class S>
-  TY_DEVICE void publish(Thread& gpu, S& shared, uint64_t tag) const {
+  TY_DEVICE void publish(Thread& gpu, S& shared) const {
     gpu.template sync_cluster<kCluster>();
+    const uint64_t tag = shared.tag(0);
     const int rank = gpu.template cluster_rank<kCluster>();
     for (int32_t e = gpu.thread(); e < exchange.columns(); e += kThreads) {
       int32_t total = 0;
@@ -189,7 +193,7 @@ struct Grid {
         }
         shared.cursors()(e) = static_cast<uint32_t>(before);
       }
-      if (e % kCluster == rank) exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), e, total);
+      exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), e, total, e % kCluster == rank);
     }
     gpu.template arrive_cluster<kCluster>();
   }
@@ -209,14 +213,14 @@ struct Grid {
     Run run;  // of the last stripe, one per thread
     int32_t used_blocks;
     int32_t valid_pairs;  // in block 0, if wanted
-    uint64_t tag;
   };
 
   // From the counts of all to this block's cursors. Experts are taken in stripes of one per thread; what
   // the last stripe has to write beside the cursors is left for later.
   template <class Thread, class S>
-  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, uint64_t tag, Words<Thread>& words) const {
-    Layout layout{{0, 0, 0, 0}, 0, 0, tag};
+  TY_DEVICE Layout lay_out(Thread& gpu, S& shared, Words<Thread>& words) const {
+    const uint64_t tag = kStage == Stage::kWhole ? static_cast<uint64_t>(shared.tag(0)) : 0;
+    Layout layout{{0, 0, 0, 0}, 0, 0};
     for (int32_t stripe = 0; stripe < exchange.columns(); stripe += kThreads) {
       Run run{stripe + gpu.thread(), 0, 0, 0};
       if (stripe > 0) {
@@ -265,7 +269,7 @@ struct Grid {
 
   // Everything that is not a pair. The warps that hold no expert have had less to do so far.
   template <class Thread, class S>
-  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Layout& layout) const {
+  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Layout& layout, uint64_t epoch) const {
     constexpr int kFirst = kHolders < kThreads ? kHolders : 0;  // threads that have had more to do so far
     if (layout.run.expert - gpu.lane() < out.experts) write_runs(gpu, layout.run);
     if (kRunsShared && gpu.thread() >= kFirst) {
@@ -280,7 +284,7 @@ struct Grid {
     out.template write_tail<kThreads>(gpu, layout.used_blocks, layout.used_blocks);
     if (gpu.block() == 0 && gpu.thread() == 0) {
       if (out.wants_dropped()) out.write_dropped(layout.valid_pairs);
-      exchange.advance(gpu, kStage == Stage::kWhole ? layout.tag : exchange.tag(exchange.epoch(gpu)));
+      if constexpr (kStage == Stage::kWhole) exchange.advance(gpu, epoch);
     }
   }
 

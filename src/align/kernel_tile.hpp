@@ -25,21 +25,24 @@
 #include "align/exchange.hpp"
 #include "align/kernel_ids.hpp"
 #include "align/kernel_outputs.hpp"
-#include "align/kernel_rank.hpp"
+#include "align/kernel_rank_tile.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
 #include "tuning/align.hpp"
 
 namespace tokenyard::align {
 
-template <class Ids, bool kOptional, int kThreads, int kItems, int kBins, int kCluster, int kRows>
+template <class Ids, bool kOptional, int kThreads, int kSorters, int kItems, int kBins, int kCluster,
+          int kRows>
 struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kRows > 1;
-  static constexpr int kSorters = tuning::sorters(kThreads, kBins);  // threads
+  static constexpr int kEach = 4;  // consecutive pairs of a lane
+  static constexpr int kPasses = kItems / kEach;
   static constexpr int kTile = kSorters * kItems;
-  static_assert(kBins <= kThreads && kTile <= 1 << 16);
+  static_assert(kBins <= kThreads && kSorters <= kThreads && kItems % kEach == 0 &&
+                kCluster * kTile < 1 << 16);
 
   template <class Thread>
   static constexpr int kWarps = kThreads / Thread::warp_size;
@@ -52,23 +55,24 @@ struct Tile {
   struct Shared {
     typename Thread::template array<uint32_t, kBins> histogram;
     typename Thread::template array<uint32_t, kCluster == 1 ? 4 : kCluster * kBins> received;  // histograms
-    RankTables<Thread, kSorters, kBins> ranks;
+    TileRanks<Thread, kSorters, kBins, kPasses, kEach> ranks;
     typename Thread::template array<int32_t, kBins> start;    // of each expert in the sorted tile
     typename Thread::template array<uint32_t, kTile> sorted;  // experts above pairs' indices in the tile
     typename Thread::template array<int32_t, 1> length;       // of sorted
-    typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;  // in each holder warp
-    typename Thread::template array<int32_t, 4 * kBins> run;  // of each expert: pairs, first block, blocks, -
-    typename Thread::template array<int32_t, kBins> cursor;   // slot of the block's first pair of each expert
-    typename Thread::template array<uint32_t, 1> long_runs;   // whether there are any
+    typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;        // in each holder warp
+    typename Thread::template array<int32_t, kBins> pairs, first_block, run_blocks;  // of each expert's run
+    typename Thread::template array<int32_t, kBins> cursor;  // slot of the block's first pair of each expert
+    typename Thread::template array<uint32_t, 1> long_runs;  // whether there are any
+    typename Thread::template array<uint64_t, 1> tag;
     typename Thread::inbox inbox;
   };
 
   int32_t chunk;  // pairs of each block
   Ids ids;
-  Exchange<kBins> exchange;
+  Exchange<kBins, 2> exchange;
   Outputs<kOptional> out;
 
-  Tile(int32_t chunk, int32_t /*blocks*/, void* workspace, const Problem& problem)
+  Tile(int32_t chunk, int32_t /*blocks*/, Workspace workspace, const Problem& problem)
       : chunk(chunk), ids(problem), exchange(workspace, kRows, kBins), out(problem) {}
 
   template <class Thread>
@@ -77,13 +81,10 @@ struct Tile {
     const bool holder = gpu.warp() < kHolders<Thread>;
     const bool sorter = sorter_warp(gpu) >= 0;
 
-    int32_t expert[kItems];
-    if (sorter) {
-      ids.template load<kItems>(gpu.block() * chunk, offset(gpu), Thread::warp_size, length(gpu), rows(),
-                                expert);
-    }
+    int32_t expert[kPasses][kEach];
+    if (sorter) load(gpu, expert);
     uint64_t epoch = 0;
-    if (kRows > 1 && holder) epoch = exchange.epoch(gpu);
+    if (kRows > 1 && gpu.thread() == 0) epoch = exchange.epoch(gpu);
     if (gpu.thread() == 0) {
       gpu.template open_inbox<kCluster>(shared.inbox, kCluster * kBins * static_cast<int>(sizeof(uint32_t)));
       shared.long_runs(0) = 0;
@@ -94,10 +95,11 @@ struct Tile {
     gpu.sync_block();
 
     if (sorter) count(gpu, shared, expert);
+    if (gpu.thread() == 0) shared.tag(0) = exchange.tag(epoch);
     gpu.template wait_cluster<kCluster>();  // the neighbours' inboxes are open
     gpu.sync_block();
 
-    const uint64_t tag = exchange.tag(epoch);
+    const uint64_t tag = shared.tag(0);
     Run run{gpu.thread(), 0, 0, 0};  // of a holder
     int32_t before = 0;              // its pairs in blocks before this one
     Words<Thread> words;
@@ -108,10 +110,10 @@ struct Tile {
     }
     if (sorter) {
       if (gpu.warp() == kWarps<Thread> - 1) find_starts(gpu, shared);
-      rank(gpu, shared, expert);
+      shared.ranks.rank(gpu, sorter_warp(gpu), passes(), out.experts, expert);
       sync_sorters(gpu);
-      for (int bin = gpu.thread() - (kThreads - kSorters); bin < kBins; bin += kSorters) {
-        shared.ranks.prefix(bin, shared.start(bin));
+      for (int e = gpu.thread() - (kThreads - kSorters); e < out.experts; e += kSorters) {
+        shared.ranks.prefix(gpu, out.experts, e, shared.start(e));
       }
       sync_sorters(gpu);
       scatter(gpu, shared, expert);
@@ -125,17 +127,17 @@ struct Tile {
     gpu.sync_block();
 
     copy_out(gpu, shared);
-    write_rest(gpu, shared, run, tag);
+    write_rest(gpu, shared, run, epoch);
   }
 
  private:
-  static constexpr int32_t kLong = 64;  // blocks of a run that a warp writes alone
+  static constexpr int32_t kLong = 1000;  // blocks of a run that a warp writes alone
 
   // Rows that are read at once; fewer where waves are wide: AMD's compiler keeps the addresses, too.
   template <class Thread>
   static constexpr int kInFlight = port::min_of(kRows, Thread::warp_size == 32 ? 16 : 2);
   template <class Thread>
-  using Words = typename Exchange<kBins>::template Words<kInFlight<Thread>>;
+  using Words = typename Exchange<kBins, 2>::template Words<kInFlight<Thread>>;
 
   template <class Thread>
   static TY_DEVICE int sorter_warp(Thread& gpu) {  // below 0: of another role
@@ -145,31 +147,49 @@ struct Tile {
   static TY_DEVICE void sync_sorters(Thread& gpu) {
     gpu.template sync_warps<kWarps<Thread> - kSorterWarps<Thread>, kSorterWarps<Thread>, kWarps<Thread>>();
   }
-  // Pairs go to sorters' warps in contiguous ranges of rows, so that (warp, row, lane) is their order.
-  TY_DEVICE int32_t rows() const { return kItems <= 3 ? kItems : (chunk + kSorters - 1) / kSorters; }
+  // Pairs go to sorters' warps in contiguous ranges, so that (warp, pass, lane, item) is their order.
+  TY_DEVICE int32_t passes() const {
+    return kPasses == 1 ? 1 : (chunk + kSorters * kEach - 1) / (kSorters * kEach);
+  }
   template <class Thread>
-  TY_DEVICE int32_t offset(Thread& gpu) const {
-    return sorter_warp(gpu) * rows() * Thread::warp_size + gpu.lane();
+  TY_DEVICE int32_t offset(Thread& gpu, int pass) const {  // of a lane's first pair
+    return ((sorter_warp(gpu) * passes() + pass) * Thread::warp_size + gpu.lane()) * kEach;
   }
   template <class Thread>
   TY_DEVICE int32_t length(Thread& gpu) const {  // pairs of this block; not above 0 beyond the last
     return port::min_of(chunk, out.num_pairs - gpu.block() * chunk);
   }
 
-  template <class Thread, class S>
-  TY_DEVICE void count(Thread& gpu, S& shared, int32_t (&expert)[kItems]) const {
-    ids.resolve(rows(), expert);
+  template <class Thread>
+  TY_DEVICE void load(Thread& gpu, int32_t (&expert)[kPasses][kEach]) const {
+    const int32_t first = gpu.block() * chunk;
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= rows()) break;
-      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
+    for (int p = 0; p < kPasses; ++p) {
+      if (p >= passes()) break;
+      ids.load_run(gpu, first + offset(gpu, p), first + length(gpu), expert[p]);
+    }
+  }
+
+  template <class Thread, class S>
+  TY_DEVICE void count(Thread& gpu, S& shared, int32_t (&expert)[kPasses][kEach]) const {
+#pragma unroll
+    for (int p = 0; p < kPasses; ++p) {
+      if (p >= passes()) break;
+      ids.resolve(kEach, expert[p]);
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        if (expert[p][i] >= 0) gpu.add(shared.histogram(expert[p][i]), 1u);
+      }
     }
     if (!out.wants_inverse()) return;
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= rows()) break;
-      const int32_t at = offset(gpu) + k * Thread::warp_size;
-      if (expert[k] < 0 && at < length(gpu)) out.write_dropped_pair(gpu.block() * chunk + at);
+    for (int p = 0; p < kPasses; ++p) {
+      if (p >= passes()) break;
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        const int32_t at = offset(gpu, p) + i;
+        if (expert[p][i] < 0 && at < length(gpu)) out.write_dropped_pair(gpu.block() * chunk + at);
+      }
     }
   }
 
@@ -192,9 +212,8 @@ struct Tile {
       }
     }
     if constexpr (kRows > 1) {
-      if (gpu.thread() / (kBins / kCluster) == rank) {
-        exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), gpu.thread(), total);
-      }
+      exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), gpu.thread(), total,
+                       gpu.thread() / (kBins / kCluster) == rank);
       total = 0;
     }
   }
@@ -233,18 +252,6 @@ struct Tile {
     if (gpu.lane() == Thread::warp_size - 1) shared.length(0) = through;
   }
 
-  // A rank goes above its expert: registers are scarce.
-  template <class Thread, class S>
-  TY_DEVICE void rank(Thread& gpu, S& shared, int32_t (&expert)[kItems]) const {
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= rows()) break;
-      const int bin = expert[k] >= 0 ? expert[k] : shared.ranks.spare_bin(gpu);
-      const int32_t rank = shared.ranks.rank_row(gpu, sorter_warp(gpu), bin, k == 0, k + 1 < rows());
-      if (expert[k] >= 0) expert[k] |= rank << 16;
-    }
-  }
-
   template <class Thread>
   TY_DEVICE void gather(Thread& gpu, uint64_t tag, Words<Thread>& words, int32_t& before,
                         int32_t& total) const {
@@ -254,7 +261,7 @@ struct Tile {
       exchange.template gather<true, true>(gpu, tag, first, own, gpu.thread(), some, before, total);
     };
     if constexpr (kMore > 0 && kMore <= kInFlight<Thread>) {
-      typename Exchange<kBins>::template Words<kMore> more;
+      typename Exchange<kBins, 2>::template Words<kMore> more;
       exchange.template request<true>(gpu, kInFlight<Thread>, gpu.thread(), more);
       wait(0, words);
       wait(kInFlight<Thread>, more);
@@ -270,15 +277,17 @@ struct Tile {
   }
 
   template <class Thread, class S>
-  TY_DEVICE void scatter(Thread& gpu, S& shared, const int32_t (&expert)[kItems]) const {
+  TY_DEVICE void scatter(Thread& gpu, S& shared, const int32_t (&expert)[kPasses][kEach]) const {
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= rows()) break;
-      if (expert[k] < 0) continue;
-      const int32_t e = expert[k] & 0xffff;
-      const int32_t index = offset(gpu) + k * Thread::warp_size;
-      shared.sorted(shared.ranks.count(sorter_warp(gpu), e) + (expert[k] >> 16)) =
-          static_cast<uint32_t>(e << 16 | index);
+    for (int p = 0; p < kPasses; ++p) {
+      if (p >= passes()) break;
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        if (expert[p][i] < 0) continue;
+        const int32_t e = expert[p][i] & 0xffff;
+        shared.sorted(shared.ranks.count(sorter_warp(gpu), e) + (expert[p][i] >> 16)) =
+            static_cast<uint32_t>(e << 16 | (offset(gpu, p) + i));
+      }
     }
   }
 
@@ -303,15 +312,15 @@ struct Tile {
       const int32_t blocks = shared.blocks(w);
       if (w < gpu.warp()) run.first_block += blocks;
     }
-    shared.run(4 * run.expert) = run.pairs;
-    shared.run(4 * run.expert + 1) = run.first_block;
-    shared.run(4 * run.expert + 2) = run.blocks;
+    shared.pairs(run.expert) = run.pairs;
+    shared.first_block(run.expert) = run.first_block;
+    shared.run_blocks(run.expert) = run.blocks;
     shared.cursor(run.expert) = run.first_block * out.block.divisor() + before;
     if (run.blocks > kLong) gpu.or_bits(shared.long_runs(0), 1u);
   }
   template <class S>
   static TY_DEVICE Run run_of(S& shared, int32_t expert) {
-    return {expert, shared.run(4 * expert), shared.run(4 * expert + 1), shared.run(4 * expert + 2)};
+    return {expert, shared.pairs(expert), shared.first_block(expert), shared.run_blocks(expert)};
   }
 
   template <class Thread, class S>
@@ -334,7 +343,7 @@ struct Tile {
   TY_DEVICE void write_long_runs(Thread& gpu, S& shared) const {
 #pragma unroll 1
     for (int32_t first = 0; first < kBins; first += Thread::warp_size) {
-      auto some = gpu.ballot(shared.run(4 * (first + gpu.lane()) + 2) > kLong);
+      auto some = gpu.ballot(shared.run_blocks(first + gpu.lane()) > kLong);
 #pragma unroll 1
       for (; some != 0; some &= some - 1) {
         out.write_blocks(run_of(shared, first + gpu.lowest(some)), gpu.block() * kThreads + gpu.thread(),
@@ -345,7 +354,7 @@ struct Tile {
 
   // Everything that is not a pair.
   template <class Thread, class S>
-  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Run& mine, uint64_t tag) const {
+  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Run& mine, uint64_t epoch) const {
 #pragma unroll 1
     for (int32_t e = gpu.block() + gpu.blocks() * (kWarps<Thread> - 1 - gpu.warp()); e < out.experts;
          e += gpu.blocks() * kWarps<Thread>) {
@@ -365,7 +374,7 @@ struct Tile {
       for (int w = 0; w < kHolders<Thread>; ++w) valid += shared.valid(w);
       out.write_dropped(valid);
     }
-    if constexpr (kRows > 1) exchange.advance(gpu, tag);
+    if constexpr (kRows > 1) exchange.advance(gpu, epoch);
   }
 };
 

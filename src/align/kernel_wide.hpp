@@ -36,13 +36,13 @@
 
 namespace tokenyard::align {
 
-template <class Ids, bool kOptional, int kThreads, int kItems, int kExperts, int kCluster, int kRows>
+template <class Ids, bool kOptional, int kThreads, int kSorters, int kItems, int kExperts, int kCluster,
+          int kRows>
 struct Wide {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = true;
   static constexpr int kSlice = kExperts / kCluster;
-  static constexpr int kSorters = tuning::sorters(kThreads, kSlice);  // threads
   static constexpr int kTile = kSorters * kItems;
   static_assert(kCluster == 8);  // a holder sends the counts of so many experts
   static_assert(kSlice <= kThreads && kExperts <= kMaxExperts);
@@ -71,6 +71,7 @@ struct Wide {
     typename Thread::template array<int32_t, 3 * kSlice> run;
     typename Thread::template array<int32_t, kSlice> begin;
     typename Thread::template array<int32_t, kHolders<Thread>> blocks, valid;  // in each holder warp
+    typename Thread::template array<uint64_t, 1> tag;
     typename Thread::inbox counts_inbox, cursors_inbox;
   };
 
@@ -79,7 +80,7 @@ struct Wide {
   Exchange<kExperts> exchange;
   Outputs<kOptional> out;
 
-  Wide(int32_t chunk, int32_t /*blocks*/, void* workspace, const Problem& problem)
+  Wide(int32_t chunk, int32_t /*blocks*/, Workspace workspace, const Problem& problem)
       : chunk(chunk), ids(problem), exchange(workspace, kRows, kExperts), out(problem) {}
 
   template <class Thread>
@@ -94,7 +95,7 @@ struct Wide {
                                 expert);
     }
     uint64_t epoch = 0;
-    if (holder) epoch = exchange.epoch(gpu);
+    if (gpu.thread() == 0) epoch = exchange.epoch(gpu);
     if (gpu.thread() == 0) {
       gpu.template open_inbox<kCluster>(shared.counts_inbox, 2 * kExperts);
       gpu.template open_inbox<kCluster>(shared.cursors_inbox, 4 * (kExperts + 4 * kCluster));
@@ -105,10 +106,11 @@ struct Wide {
     gpu.sync_block();
 
     if (sorter) count(gpu, shared, expert);
+    if (gpu.thread() == 0) shared.tag(0) = exchange.tag(epoch);
     gpu.template wait_cluster<kCluster>();  // the neighbours' inboxes are open
     gpu.sync_block();
 
-    const uint64_t tag = exchange.tag(epoch);
+    const uint64_t tag = shared.tag(0);
     Run run{own_expert(gpu), 0, 0, 0};  // of a holder; its first block counts from where the slice begins
     if (holder) publish(gpu, shared, tag);
     if (sorter) {
@@ -128,7 +130,7 @@ struct Wide {
     const Scan slices =
         scan<kCluster>(gpu, [&](int rank) { return static_cast<int32_t>(shared.sums(4 * rank)); });
     copy_out(gpu, shared, slices);
-    write_rest(gpu, shared, slices, run, tag);
+    write_rest(gpu, shared, slices, run, epoch);
   }
 
  private:
@@ -190,10 +192,8 @@ struct Wide {
     for (int r = 0; r < kCluster; ++r) {
       total += shared.received(r * (kSlice / 2) + gpu.thread() / 2) >> gpu.thread() % 2 * 16 & 0xffff;
     }
-    if (own_expert(gpu) < out.experts) {
-      exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), own_expert(gpu),
-                       static_cast<int32_t>(total));
-    }
+    exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), own_expert(gpu), static_cast<int32_t>(total),
+                     true);
   }
 
   template <class Thread, class S>
@@ -310,7 +310,7 @@ struct Wide {
 
   // Everything that is not a pair.
   template <class Thread, class S>
-  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Scan& slices, Run& mine, uint64_t tag) const {
+  TY_DEVICE void write_rest(Thread& gpu, S& shared, const Scan& slices, Run& mine, uint64_t epoch) const {
     const int cluster = gpu.template cluster<kCluster>();
     const int rank = gpu.template cluster_rank<kCluster>();
     const int32_t first_block = gpu.shfl(slices.before, rank);
@@ -334,7 +334,7 @@ struct Wide {
       for (int r = 0; r < kCluster; ++r) valid += static_cast<int32_t>(shared.sums(4 * r + 1));
       out.write_dropped(valid);
     }
-    exchange.advance(gpu, tag);
+    exchange.advance(gpu, epoch);
   }
 
   // The blocks of runs that are too long for a warp, one a lane, by a warp of each cluster.

@@ -99,7 +99,7 @@ class Launches {
     } else {
       if (chosen.tiles != kNumber + 1) return run_tiles<kNumber + 1>(chosen, call, fits);
       constexpr tuning::Tiles tiles = kKernels.tiles[kNumber];
-      using Kernel = TilesKernel<tiles.wide(), tiles.block.threads, tiles.block.items, tiles.experts,
+      using Kernel = TilesKernel<tiles.wide(), tiles.threads, tiles.sorters, tiles.items, tiles.experts,
                                  tiles.cluster, tiles.blocks / tiles.cluster>;
       int resident = 0;
       TY_RETURN_IF_ERROR(Port::template resident_blocks<Kernel>(call.device.multiprocessors, resident));
@@ -128,12 +128,6 @@ class Launches {
               text("align: path is TY_ALIGN_GRID, but ", call.device.name, " cannot hold a cluster of ",
                    Kernel::cluster, " blocks, expected room for one: use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
     }
-    const int64_t row_pairs = static_cast<int64_t>(fitting.chunk) * fitting.cluster;
-    if (row_pairs > kMaxRowPairs) {
-      return {TY_UNSUPPORTED,
-              text("align: path is TY_ALIGN_GRID with ", row_pairs, " pairs a cluster on ", call.device.name,
-                   ", expected at most ", kMaxRowPairs, ": use TY_ALIGN_AUTO or TY_ALIGN_SPLIT")};
-    }
     return launch_exchanging<Kernel>(fitting, call);
   }
 
@@ -148,8 +142,8 @@ class Launches {
 
   template <class Kernel>
   static Status launch_exchanging(const Plan& chosen, const Call& call) {
-    return Port::launch(Kernel(chosen.chunk, chosen.blocks, call.workspace.memory, call.problem),
-                        chosen.blocks, call.stream);
+    return Port::launch(Kernel(chosen.chunk, chosen.blocks, call.workspace, call.problem), chosen.blocks,
+                        call.stream);
   }
 };
 

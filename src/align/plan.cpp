@@ -14,7 +14,7 @@ using tuning::Tiles;
 constexpr int32_t kEverywhereBlocks = 128;  // about a multiprocessor each
 constexpr int32_t kChunkStep = 128;         // chunks begin on cache lines
 constexpr int64_t kSplitChunk = 2048;       // pairs that are worth a block on the split path
-constexpr int64_t kSplitBlocks = 256;       // enough that a row's count never overflows
+constexpr int64_t kSplitBlocks = 256;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -45,16 +45,6 @@ Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
     plan.blocks = static_cast<int32_t>(divide_up(experts, plan.owned));
   }
   return plan;
-}
-
-// Chunks begin on cache lines where that leaves them in a tile.
-Plan tiles_plan(const Tiles& tiles, int32_t number, const Problem& problem) {
-  const int64_t chunk = std::min<int64_t>(chunk_for(problem.num_pairs(), tiles.blocks), tiles.tile());
-  return {.path = TY_ALIGN_GRID,
-          .blocks = tiles.blocks,
-          .cluster = tiles.cluster,
-          .tiles = number,
-          .chunk = static_cast<int32_t>(chunk)};
 }
 
 // Whether these tiles are for so many experts.
@@ -91,6 +81,16 @@ bool has_optional_outputs(const Problem& problem) {
          problem.block_rows != nullptr || problem.num_dropped != nullptr;
 }
 
+// Chunks begin on cache lines where that leaves them in a tile.
+Plan tiles_plan(const Tiles& tiles, int32_t number, const Problem& problem) {
+  const int64_t chunk = std::min<int64_t>(chunk_for(problem.num_pairs(), tiles.blocks), tiles.tile());
+  return {.path = TY_ALIGN_GRID,
+          .blocks = tiles.blocks,
+          .cluster = tiles.cluster,
+          .tiles = number,
+          .chunk = static_cast<int32_t>(chunk)};
+}
+
 Plan grid_plan(const AlignKernels& kernels, const Problem& problem, int32_t blocks) {
   const int32_t cluster = kernels.grid_cluster;
   const int64_t tile = int64_t{kernels.grid.threads} * kernels.grid.items;
@@ -125,9 +125,6 @@ Plan plan(const DeviceProperties& device, const AlignKernels& kernels, const Pro
   if (chosen.path == TY_ALIGN_GRID && !device.cooperative) {
     chosen = split_plan(problem);
     chosen.why = Plan::Why::kNotCooperative;
-  } else if (static_cast<int64_t>(chosen.chunk) * chosen.cluster > kMaxRowPairs) {
-    chosen = split_plan(problem);
-    chosen.why = Plan::Why::kTooManyPairs;
   }
   return chosen;
 }
@@ -144,9 +141,6 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
       break;
     case Plan::Why::kNotCooperative:
       words += text(": ", device.name, " has no cooperative launches: ");
-      break;
-    case Plan::Why::kTooManyPairs:
-      words += text(": more than ", kMaxRowPairs, " pairs a cluster: ");
       break;
   }
   switch (plan.path) {

@@ -76,7 +76,7 @@ class Thread {
     if constexpr (kCount == kWarps) {
       __syncthreads();
     } else {
-      asm volatile("barrier.sync %0, %1;" ::"n"(kFirst == 0 ? 1 : 2), "n"(kCount * warp_size) : "memory");
+      asm volatile("bar.sync %0, %1;" ::"n"(kFirst == 0 ? 1 : 2), "n"(kCount * warp_size) : "memory");
     }
   }
 

@@ -100,10 +100,14 @@ struct alignas(16) Vec4 {
   int32_t x, y, z, w;
 };
 
-// std::min takes references, which device code would have to be told about.
+// std::min and std::max take references, which device code would have to be told about.
 template <class T>
 constexpr TY_HOST_DEVICE T min_of(T a, T b) {
   return b < a ? b : a;
+}
+template <class T>
+constexpr TY_HOST_DEVICE T max_of(T a, T b) {
+  return b < a ? a : b;
 }
 
 }  // namespace tokenyard::port

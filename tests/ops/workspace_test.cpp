@@ -1,4 +1,4 @@
-// A workspace for the largest batch serves every smaller one; what the exchange cannot count is refused.
+// A workspace for the largest batch serves every smaller one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,33 +52,6 @@ TEST_P(WorkspaceSize, GrowsWithExperts) {
       largest = std::max(largest, bytes);
     }
   }
-}
-
-// More pairs than a word of the exchange can count must be refused before anything runs: the pointers here
-// lead nowhere.
-TEST(GridPath, RefusesRowsThatItCannotCount) {
-  TY_SKIP_IF_MISSING("simt32");
-  const ty_device device{kBackendSimt32, 0};
-  alignas(256) static int32_t nowhere[64];
-  ty_align_args args = TY_ALIGN_ARGS_INIT;
-  args.topk_ids = args.sorted_pair_ids = args.block_expert = args.num_padded = nowhere;
-  args.num_tokens = int64_t{1} << 26;
-  args.top_k = 2;
-  args.num_experts = 8;
-  args.block_size = 64;
-  args.capacity = ty_align_capacity(args.num_tokens * args.top_k, args.num_experts, args.block_size);
-  args.path = TY_ALIGN_GRID;
-  size_t bytes = 0;
-  ASSERT_EQ(ty_align_workspace_size(device, &args, &bytes), TY_OK) << ty_last_error();
-  Runtime& runtime = *find_backend(kBackendSimt32)->runtime;
-  void* memory = nullptr;
-  require(runtime.allocate(bytes, &memory));
-  ty_workspace* workspace = nullptr;
-  ASSERT_EQ(ty_workspace_create(device, memory, bytes, nullptr, &workspace), TY_OK) << ty_last_error();
-  EXPECT_EQ(ty_align(device, &args, workspace, nullptr), TY_UNSUPPORTED);
-  EXPECT_NE(std::string(ty_last_error()).find("pairs a cluster"), std::string::npos) << ty_last_error();
-  ty_workspace_destroy(workspace);
-  require(runtime.free(memory));
 }
 
 }  // namespace
