@@ -5,6 +5,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import best
 import merge
 import resultfile
 import table
@@ -47,6 +48,13 @@ def row(impl="tokenyard", tokens=64, us=2.0, **others):
 
 def part(rows, name="0.json", **context):
     return (name, {**CONTEXT, **context}, rows)
+
+
+class Best(unittest.TestCase):
+    def test_ranks_each_case_for_itself(self):
+        rows = [row("a", us=3.0), row("b", us=2.0), row("a", tokens=1, us=1.0), row("c", us=2.5)]
+        ranked = [[r["impl"] for r in case] for case in best.by_case(rows).values()]
+        self.assertEqual(ranked, [["b", "c", "a"], ["a"]])
 
 
 class Merge(unittest.TestCase):
