@@ -53,3 +53,8 @@ if(TOKENYARD_SANITIZE)
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${sanitizers};-fno-omit-frame-pointer>")
   add_link_options(${sanitizers})
 endif()
+
+# For programs whose own code need not be fast, unlike the libraries under them: it compiles in half the time.
+function(tokenyard_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+endfunction()
