@@ -90,21 +90,28 @@ class Launcher {
 
   template <class Logit, int kLanes, int kItems>
   static Status run_lanes(const Call& call) {
-    const bool grouped = call.problem.num_groups > 1;
-    if (call.problem.bias == nullptr) {
-      return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kLogit, true>(call)
-                     : launch_lanes<Logit, kLanes, kItems, Selection::kLogit, false>(call);
+    const Problem& problem = call.problem;
+    if (problem.num_groups > 1) {
+      if (problem.bias == nullptr) {
+        return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kLogit, Grouping::kAny>>(call);
+      }
+      if (problem.num_groups == 8 && problem.num_experts == kLanes * kItems) {
+        return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSigmoid, Grouping::kEight>>(call);
+      }
+      return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSigmoid, Grouping::kAny>>(call);
     }
-    if (call.problem.score == TY_GATE_SQRT_SOFTPLUS) {
-      return launch_lanes<Logit, kLanes, kItems, Selection::kSqrtSoftplus, false>(call);
+    if (problem.bias == nullptr) {
+      return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kLogit, Grouping::kNone>>(call);
     }
-    return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, true>(call)
-                   : launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, false>(call);
+    if (problem.score == TY_GATE_SQRT_SOFTPLUS) {
+      return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSqrtSoftplus, Grouping::kNone>>(call);
+    }
+    return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSigmoid, Grouping::kNone>>(call);
   }
 
-  template <class Logit, int kLanes, int kItems, Selection kSelection, bool kGrouped>
+  template <class Shape>
   static Status launch_lanes(const Call& call) {
-    using Kernel = LanesGate<Logit, tuning::kGateThreads, kLanes, kItems, kSelection, kGrouped>;
+    using Kernel = LanesGate<Shape, tuning::kGateThreads>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
                         call.stream);
   }

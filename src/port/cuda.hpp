@@ -68,6 +68,7 @@ class Thread {
   TY_DEVICE bool any(bool predicate) { return __any_sync(kAll, predicate); }
   TY_DEVICE lane_mask match(int32_t value) { return __match_any_sync(kAll, value); }
   TY_DEVICE int32_t reduce_add(int32_t value) { return __reduce_add_sync(kAll, value); }
+  TY_DEVICE uint32_t reduce_max(uint32_t value) { return __reduce_max_sync(kAll, value); }
   TY_DEVICE void sync_warp() { __syncwarp(); }
 
   TY_DEVICE void sync_block() { __syncthreads(); }
@@ -157,6 +158,11 @@ class Thread {
   }
 
   template <class T, int N>
+  TY_DEVICE Pack<T> load_pack(const SharedArray<T, N>& cells, int index) {
+    return *reinterpret_cast<const Pack<T>*>(cells.elements + index);
+  }
+
+  template <class T, int N>
   TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
     constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
     auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
@@ -231,7 +237,7 @@ class Thread {
 
   TY_DEVICE float exp2(float x) {
     float power;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
     return power;
   }
   TY_DEVICE float reciprocal(float x) {

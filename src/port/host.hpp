@@ -80,6 +80,9 @@ class Thread {
     return simt::from_bits<int32_t>(
         simt::collective(simt::Collective::kReduceAdd, simt::to_bits(value), 0, site));
   }
+  uint32_t reduce_max(uint32_t value, const Site& site = Site::current()) const {
+    return static_cast<uint32_t>(simt::collective(simt::Collective::kReduceMax, value, 0, site));
+  }
   void sync_warp(const Site& site = Site::current()) const {
     simt::collective(simt::Collective::kSyncWarp, 0, 0, site);
   }
@@ -151,6 +154,15 @@ class Thread {
   template <class T>
   T fetch_add(const simt::Cell<T>& cell, std::type_identity_t<T> value) const {
     return cell.fetch_add(value);
+  }
+  template <class T, int N>
+  Pack<T> load_pack(simt::Array<T, N>& cells, int index, const Site& site = Site::current()) const {
+    if (index % Pack<T>::kItems != 0) {
+      simt::fail(text("load_pack() from index ", index, "; expected a multiple of ", Pack<T>::kItems), site);
+    }
+    Pack<T> pack;
+    for (int i = 0; i < Pack<T>::kItems; ++i) pack.item[i] = cells(index + i, site);
+    return pack;
   }
   template <class T, int N>
   void zero(simt::Array<T, N>& cells, int begin, int count, int worker, int workers,

@@ -33,6 +33,7 @@
 //   warp          T shfl(T, int lane)      T shfl_up(T, int delta)      T shfl_xor(T, int mask)
 //                 M ballot(bool)           bool any(bool)               M match(int32_t)
 //                 int32_t reduce_add(int32_t)                   sum over the warp, to all lanes
+//                 uint32_t reduce_max(uint32_t)                 highest of the warp, to all lanes
 //                 void sync_warp()                              orders shared memory among the lanes
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
@@ -60,6 +61,7 @@
 //                 void zero<int count, int workers>(array&, int begin, int worker)
 //                 set a range to 0, shared by `workers` threads; begin and count in units of 16 bytes; the
 //                 second compiles to straight code
+//                 Pack<T> load_pack(array<T, N>&, int index)    16 bytes at once; index in steps of them
 //                 `T&` is whatever array(i) returns; T: int32_t, uint32_t, and for or_bits uint64_t too
 //   global memory T load(const T*)  void store(T*, T)           relaxed, device scope, 4 or 8 bytes
 //                 T load_acquire(const T*)  void store_release(T*, T)
@@ -68,7 +70,7 @@
 //                 Everything else reads and writes through plain pointers.
 //   waiting       void delay()             for about as long as a store takes to be seen by other blocks
 //                 void pause()             in the body of a loop that polls another block
-//   approximate   float exp2(float)        2^x to 2 units in the last place, subnormal results included
+//   approximate   float exp2(float)        2^x to 2 units in the last place; below 2^-126 it may be 0
 //                 float reciprocal(float)  1/x to 1, for 1 <= x < 2^126; 0 for infinity
 //                 The same bits for the same number on one device. What is exact is in floats.hpp.
 //   bits          int popcount(M)          int lowest(M)        index of the lowest set bit, M != 0
@@ -98,6 +100,13 @@ namespace tokenyard::port {
 
 struct alignas(16) Vec4 {
   int32_t x, y, z, w;
+};
+
+// 16 bytes of neighbouring values.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int kItems = 16 / sizeof(T);
+  T item[kItems];
 };
 
 // std::min takes references, which device code would have to be told about.

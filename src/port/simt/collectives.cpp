@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "port/simt/grid.hpp"
@@ -101,6 +102,11 @@ void Grid::complete(Warp& warp) {
       uint32_t sum = 0;
       for (int i = 0; i < width; ++i) sum += static_cast<uint32_t>(brought[i]);
       give([&](int) { return uint64_t{sum}; });
+      break;
+    }
+    case Collective::kReduceMax: {
+      const uint64_t highest = *std::max_element(brought, brought + width);
+      give([&](int) { return highest; });
       break;
     }
   }

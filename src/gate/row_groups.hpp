@@ -1,0 +1,85 @@
+// Which groups of a row are kept, told by the lanes that hold them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "gate/order.hpp"
+#include "gate/router.hpp"
+#include "gate/row_shape.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+// The two highest of some values, as far as there are two. The best is NaN where one of the values is.
+struct TwoBest {
+  float best, second;
+};
+
+TY_DEVICE TwoBest merged(TwoBest a, TwoBest b) {
+  return {port::max_or_nan(a.best, b.best),
+          port::max(port::min(a.best, b.best), port::max(a.second, b.second))};
+}
+
+template <int kCount>
+TY_DEVICE TwoBest two_best(const float* value) {
+  if constexpr (kCount == 1) {
+    return {value[0], -kInfinity};
+  } else if constexpr (kCount == 2) {
+    return {port::max_or_nan(value[0], value[1]), port::min(value[0], value[1])};
+  } else {
+    return merged(two_best<kCount / 2>(value), two_best<kCount / 2>(value + kCount / 2));
+  }
+}
+
+struct GroupOfLane {
+  bool is_kept;
+  float second;  // the second best value in it
+};
+
+template <class Shape, class Thread, class Logit>
+TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, TwoBest of_lane) {
+  constexpr int kLanes = Shape::kLanes;
+  const int lane = gpu.lane() % kLanes;
+  const int lanes =
+      Shape::kGrouping == Grouping::kEight ? kLanes / 8 : router.group_size / Shape::kItems;  // of a group
+  TwoBest two = of_lane;
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    if (mask >= lanes) break;
+    two = merged(two, {gpu.shfl_xor(two.best, mask), gpu.shfl_xor(two.second, mask)});
+  }
+  const float value = router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best;
+  int before = 0;  // groups that win against this one
+  if constexpr (Shape::kIsFull && kLanes == 8) {
+#pragma unroll
+    for (int mask = 1; mask < kLanes; ++mask) {
+      const float other = gpu.shfl_xor(value, mask);
+      before += other > value || (other == value && (lane ^ mask) < lane);
+    }
+  } else {
+    // Each lane of a group compares it with one of the next `lanes` groups.
+    using Lanes = typename Thread::lane_mask;
+    const int first_of_token = gpu.lane() - lane;
+    const int first_of_group = lane & -lanes;
+    const Lanes members = ((Lanes{1} << (lanes - 1) << 1) - 1) << (first_of_token + first_of_group);
+    const auto compare = [&](int others, int end) {
+      const int other_first = others + (lane - first_of_group) * lanes;
+      const bool there = other_first < end;
+      const float other = gpu.shfl(value, first_of_token + (there ? other_first : 0));
+      const bool wins = there && (other > value || (other == value && other_first < first_of_group));
+      before += gpu.popcount(gpu.ballot(wins) & members);
+    };
+    if constexpr (Shape::kIsFull) {
+#pragma unroll
+      for (int others = 0; others < kLanes; others += kLanes * kLanes / 64) compare(others, kLanes);
+    } else {
+      const int used = router.num_experts / Shape::kItems;
+      for (int others = 0; others < used; others += lanes * lanes) compare(others, used);
+    }
+  }
+  return {before < router.kept_groups, two.second};
+}
+
+}  // namespace tokenyard::gate
