@@ -12,9 +12,10 @@
 
 namespace tokenyard::gate {
 
-template <class Shape, int kThreads>
+template <class Shape, int kThreads, int kResident>
 struct LanesGate {
   static constexpr int threads = kThreads;
+  static constexpr int resident = kResident;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
   static constexpr int kTokens = kThreads / Shape::kLanes;  // of a block
@@ -23,25 +24,26 @@ struct LanesGate {
   using Shared = RowShared<Thread, Shape, kTokens>;
 
   Router<typename Shape::Logit> router;
-  Outputs out;
   WeightRule rule;
+  Outputs out;
 
-  explicit LanesGate(const Problem& problem) : router(problem), out(problem), rule(problem) {}
+  explicit LanesGate(const Problem& problem) : router(problem), rule(problem), out(problem) {}
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    const int64_t first = static_cast<int64_t>(gpu.block()) * kTokens;
-    if (first + gpu.warp() * (Thread::warp_size / Shape::kLanes) >= router.num_tokens) return;
-    const int slot = gpu.thread() / Shape::kLanes;
-    const int64_t token = first + slot;
-    const bool exists = token < router.num_tokens;  // or the warp's others do
+    constexpr int kTokensOfWarp = Thread::warp_size / Shape::kLanes;
+    const auto slot = static_cast<unsigned>(gpu.thread()) / Shape::kLanes;
+    const unsigned token = static_cast<unsigned>(gpu.block()) * kTokens + slot;
+    const auto num_tokens = static_cast<unsigned>(router.num_tokens);
+    if (token / kTokensOfWarp * kTokensOfWarp >= num_tokens) return;  // the whole warp
+    const bool exists = token < num_tokens;
     LanesRow<Thread, Shape, kTokens> row(gpu, router, rule, gpu.template shared<Shared<Thread>>(),
-                                         router.row(exists ? token : router.num_tokens - 1), slot);
+                                         router.row(exists ? token : num_tokens - 1), static_cast<int>(slot));
     const Chosen chosen = row.choose();
-    if (out.is_plain) {
+    if (out.is_plain) [[likely]] {
       if (exists && chosen.rank < out.top_k) out.put_plain(token, chosen.rank, chosen.expert, chosen.weight);
     } else {
-      write(gpu, row, exists ? token : -1, chosen);
+      write(gpu, row, exists ? int64_t{token} : -1, chosen);
     }
   }
 

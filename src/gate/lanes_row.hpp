@@ -9,14 +9,14 @@
 // values equal to it only the first K: these always fit.
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
 #include "gate/row_groups.hpp"
+#include "gate/row_ranks.hpp"
 #include "gate/row_shape.hpp"
+#include "gate/row_survivors.hpp"
 #include "gate/row_values.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
@@ -30,17 +30,6 @@ struct Chosen {
   int32_t rank;
   int32_t expert;
   float weight;
-};
-
-// In the shared memory of a block with so many tokens.
-template <class Thread, class Shape, int kTokens>
-struct RowShared {
-  template <class T, int N>
-  using array = typename Thread::template array<T, N>;
-  array<typename Shape::Key, kTokens * Shape::kSlots> survivor;
-  array<typename Shape::Key, kTokens * Shape::kMaxK> ranked;
-  array<float, kTokens * Shape::kLanes * Shape::kParts> highest;
-  array<float, kTokens * Shape::kMaxK> by_rank;
 };
 
 // Of one token, the `slot`-th in shared memory. Every lane of the warp goes the whole way.
@@ -57,61 +46,71 @@ class LanesRow {
         rule_(rule),
         shared_(shared),
         row_(row),
-        lane_(gpu.lane() % kLanes),
         slot_(slot),
-        loader_(router, row, lane_) {
+        lane_(gpu.lane() % kLanes),
+        survivors_(gpu, shared, slot, router.top_k) {
     if constexpr (Shape::kSelection == Selection::kSigmoid) rule_.score = TY_GATE_SIGMOID;
     if constexpr (Shape::kSelection == Selection::kSqrtSoftplus) rule_.score = TY_GATE_SQRT_SOFTPLUS;
   }
 
   TY_DEVICE Chosen choose() {
+    const RowLoader<Shape> loader(router_, row_, lane_);
     if (lane_ < kMaxK) shared_.by_rank(slot_ * kMaxK + lane_) = 0;
-    loader_.load(gpu_, value_);
-    if (!kBiased && rule_.needs_row_total()) add_up_row();
-    const float bound = mask_and_bound();
-    return weigh(rank(keep_survivors(bound)));
+    Values values = loader.load(gpu_);
+    if (!kBiased && rule_.needs_row_total()) add_up_row(values);
+    const Bound bound = bound_of(values);
+    const auto kept = survivors_.keep(values, bound.value, bound.takes_part);
+    if constexpr (Shape::kWide) {
+      return weigh(rank_wide(loader, kept));
+    } else {
+      return weigh(rank_narrow(loader, kept, bound.value));
+    }
   }
 
-  // The sum of values that lanes hold by rank, zeros for the rest.
+  // The sum of values that lanes hold by rank, zeros for the rest, neighbours first.
   TY_DEVICE float sum_by_rank(int32_t rank, float value) {
     if (rank < router_.top_k) shared_.by_rank(slot_ * kMaxK + rank) = value;
     gpu_.sync_warp();
-    float of_eight[kMaxK / 8];
+    const float first = sum_of_eight(0);
+    if (kMaxK == 8 || router_.top_k <= 8) return first;
+    float of_eight[kMaxK / 8] = {first};
 #pragma unroll
-    for (int i = 0; i < kMaxK / 8; ++i) of_eight[i] = 8 * i < router_.top_k ? sum_of_eight(8 * i) : 0;
+    for (int i = 1; i < kMaxK / 8; ++i) of_eight[i] = sum_of_eight(8 * i);
     return port::tree_sum<kMaxK / 8>(of_eight);
   }
 
  private:
   static constexpr int kLanes = Shape::kLanes;
-  static constexpr int kItems = Shape::kItems;
   static constexpr int kMaxK = Shape::kMaxK;
   static constexpr bool kBiased = Shape::kBiased;
-  static constexpr bool kByMask = kItems > 8;  // survivors by a mask of items
-  using Key = typename Shape::Key;
+  using Keys = typename Shape::Keys;
+  using Key = typename Keys::Type;
+  using Values = RowValues<Shape>;
+  using Survivors = RowSurvivors<Thread, Shape, Shared>;
+  using Kept = typename Survivors::Kept;
 
-  struct Places {
-    int before, all;
+  struct Bound {
+    float value;
+    bool takes_part;  // the lane's experts do
   };
 
+  // A survivor of a lane.
   struct Ranked {
     int32_t rank;
     int32_t expert;
     float logit;
   };
 
-  TY_DEVICE decltype(auto) survivor(int i) { return shared_.survivor(slot_ * Shape::kSlots + i); }
-
-  // Softmax over all: value_ holds the logits.
-  TY_DEVICE void add_up_row() {
-    highest_ = lanes_highest<kLanes>(gpu_, highest_of<kItems>(value_));
+  // Softmax over all: values are the logits.
+  TY_DEVICE void add_up_row(const Values& values) {
+    highest_ = lanes_highest<kLanes>(gpu_, highest_of<Shape::kItems>(values.item));
     float of_chunk[Shape::kChunks];
 #pragma unroll
     for (int c = 0; c < Shape::kChunks; ++c) {
       float term[Shape::kChunk];
 #pragma unroll
       for (int i = 0; i < Shape::kChunk; ++i) {
-        const float x = value_[c * Shape::kChunk + i];
+        const float x = values.item[c * Shape::kChunk + i];
         term[i] = x == x ? exp_of_distance(x, highest_) : 0;
       }
       of_chunk[c] = port::tree_sum<Shape::kChunk>(term);
@@ -123,210 +122,103 @@ class LanesRow {
     }
   }
 
-  TY_DEVICE float mask_and_bound() {
+  // What K experts reach; -inf if that is not easily told. Leaves no value NaN that lanes keep by mask.
+  TY_DEVICE Bound bound_of(Values& values) {
+    constexpr int kItems = Shape::kItems;
+    if constexpr (Shape::kByMask && !Shape::kGrouped) {
+      const float highest = highest_or_nan<kItems>(values.item);
+      if (highest != highest) values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
+    }
     if constexpr (Shape::kGrouped) {
-      TwoBest two = two_best<kItems>(value_);
-      if (two.best != two.best) {
-        loader_.settle(value_);
-        two = two_best<kItems>(value_);
+      TwoBest two = two_best<kItems>(values.item);
+      if (!Shape::kWide && two.best != two.best) {
+        values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
+        two = two_best<kItems>(values.item);
       }
       const GroupOfLane group = choose_group<Shape>(gpu_, router_, two);
-      is_kept_ = group.is_kept;
       // Two of each kept group are as good as the lowest second best.
-      if (2 * router_.kept_groups >= router_.top_k) {
-        return lanes_min<kLanes>(gpu_, is_kept_ ? group.second : kInfinity);
-      }
-      drop_masked();
-    } else if constexpr (kBiased) {
-      const float best = two_best<kItems>(value_).best;
-      if (best != best) loader_.settle(value_);
-    }
-    if constexpr (Shape::kWide) {
-      return sure_bound();
+      if (2 * router_.kept_groups < router_.top_k) return {-kInfinity, group.is_kept};
+      return {lanes_min<kLanes>(gpu_, group.is_kept ? group.second : kInfinity), group.is_kept};
+    } else if constexpr (Shape::kWide) {
+      return {survivors_.sure_bound(values), true};
     } else {
-      return quick_bound<Shape>(gpu_, value_, router_.top_k);
+      float best[Shape::kParts];
+#pragma unroll
+      for (int part = 0; part < Shape::kParts; ++part) {
+        best[part] = highest_or_nan<Shape::kPart>(values.item + part * Shape::kPart);
+      }
+      return {quick_bound<Shape>(gpu_, best, router_.top_k), true};
     }
   }
 
-  TY_DEVICE float sure_bound() {
-    return bound_of_parts<Shape>(gpu_, value_, router_.top_k, shared_.highest,
-                                 slot_ * kLanes * Shape::kParts);
-  }
-
-  TY_DEVICE void drop_masked() {
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) value_[i] = is_kept_ ? port::max(value_[i], -kInfinity) : -kInfinity;
-    is_kept_ = true;
-  }
-
-  // Puts the survivors into shared memory, in any order; returns their number.
-  TY_DEVICE int keep_survivors(float bound) {
-    const float bound_here = is_kept_ ? bound : std::numeric_limits<float>::quiet_NaN();
-    uint32_t survives = 0;
-    int count = 0;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (kByMask) survives |= (value_[i] >= bound_here ? 1u : 0u) << i;
-      if (!kByMask) count += value_[i] >= bound_here;
+  // Each lane has one survivor at most, and keeps it.
+  TY_DEVICE Ranked rank_wide(const RowLoader<Shape>& loader, Kept kept) {
+    if (!kept.have_keys) survivors_.make_keys(loader, kept.count);
+    int count = kept.count;
+    if (gpu_.any(count > kLanes)) {
+      count = keep_chosen<Shape>(gpu_, shared_, slot_, count, router_.top_k);
     }
-    if (kByMask) count = gpu_.popcount(survives);
-    const Places places = places_of(count);
-    int kept = places.all;
-    if (gpu_.any(kept < router_.top_k || kept > Shape::kMaxSurvivors || bound == -kInfinity)) {
-      kept = keep_few_equals(bound);
-    } else if constexpr (kByMask) {
-      put_masked(survives, places.before, kept);
+    const Key key = lane_ < count ? static_cast<Key>(survivors_.key(lane_)) : Keys::kNobody;
+    Ranked mine = ranked(kMaxK, key);
+    int above = 0;
+#pragma unroll 1
+    for (int i = 0; i < count; i += Shape::kStep) above += count_above<Shape>(gpu_, shared_, slot_, i, key);
+    if (lane_ < count) mine.rank = above;
+    return mine;
+  }
+
+  // Each lane makes keys of two survivors, in one word if they are not far above the bound.
+  TY_DEVICE Ranked rank_narrow(const RowLoader<Shape>& loader, Kept kept, float bound) {
+    if (!gpu_.any(kept.have_keys || kept.count > 2 * kLanes)) {
+      const ShortKey a = short_key(loader, lane_, kept.count, bound);
+      const ShortKey b = short_key(loader, lane_ + kLanes, kept.count, bound);
+      if (!gpu_.any(a.is_far || b.is_far)) {
+        return ranked_short(best_eight(gpu_, a.key, b.key));
+      }
+    }
+    rank_far(gpu_, router_, row_, shared_, slot_, kept);
+    return ranked(lane_, lane_ < router_.top_k ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + lane_))
+                                               : Keys::kNobody);
+  }
+
+  static TY_DEVICE_SELDOM void rank_far(Thread gpu, const Router<Logit>& router, const Logit* row,
+                                        Shared& shared, int slot, Kept kept) {
+    const RowLoader<Shape> loader(router, row, gpu.lane() % kLanes);
+    if (!kept.have_keys) Survivors(gpu, shared, slot, router.top_k).make_keys(loader, kept.count);
+    rank_many<Shape>(gpu, shared, slot, kept.count, router.top_k);
+  }
+
+  TY_DEVICE Ranked ranked(int32_t rank, Key key) {
+    const int32_t expert = key != Keys::kNobody ? Keys::expert(key) : 0;
+    return {rank, expert, kBiased ? port::to_float(row_[expert]) : Keys::value(key)};
+  }
+
+  struct ShortKey {
+    uint32_t key;  // 0: nobody
+    bool is_far;   // and has no key
+  };
+
+  // Of a narrow shape's survivor: how far it is above the bound, and its expert.
+  TY_DEVICE ShortKey short_key(const RowLoader<Shape>& loader, int i, int kept, float bound) {
+    const bool is_there = i < kept;
+    const int32_t expert = is_there ? static_cast<int32_t>(survivors_.key(i)) : 0;
+    const float value = loader.value_of(gpu_, expert);
+    if constexpr (Keys::kShort) {
+      return {is_there ? static_cast<uint32_t>(Keys::of(value, expert)) : 0, false};
     } else {
-      int at = places.before;
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        if (value_[i] >= bound_here) put_survivor(at, i);
-        at += value_[i] >= bound_here;
-      }
-    }
-    // Ranks are counted in steps.
-    if (lane_ < Shape::kStep) survivor(kept + lane_) = Shape::kNobody;
-    gpu_.sync_warp();
-    return kept;
-  }
-
-  TY_DEVICE void put_survivor(int at, int item) {
-    survivor(at) = Shape::key_of(value_[item], Shape::expert_of(lane_, item));
-  }
-
-  // First the experts alone, so that then all lanes make keys of them, from memory.
-  TY_DEVICE void put_masked(uint32_t survives, int at, int kept) {
-    for (; survives != 0; survives &= survives - 1) {
-      survivor(at++) = Shape::expert_of(lane_, gpu_.lowest(survives));
-    }
-    gpu_.sync_warp();
-    for (int i = lane_; i < kept; i += kLanes) {
-      const auto expert = static_cast<int32_t>(survivor(i));
-      survivor(i) = Shape::key_of(loader_.value_of(gpu_, expert), expert);
+      static_assert(kLanes * Shape::kItems <= 256);
+      const uint32_t distance =
+          static_cast<uint32_t>(order_of(value + 0.0f)) - static_cast<uint32_t>(order_of(bound + 0.0f));
+      return {is_there ? (distance << 8 | static_cast<uint32_t>(255 - expert)) + 1 : 0,
+              is_there && distance >= 0xffffffu};
     }
   }
 
-  // Of the bound's equals only the first K, by a better bound where that is not few enough.
-  TY_DEVICE int keep_few_equals(float bound) {
-    drop_masked();
-    for (bool is_sure = false;; is_sure = true) {
-      int above = 0, equal = 0;
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        above += value_[i] > bound;
-        equal += value_[i] == bound;
-      }
-      const Places places = places_of(above);
-      const int equals = places_of(equal).all;
-      const int kept = places.all + port::min_of(equals, router_.top_k);
-      const bool fits = places.all + equals >= router_.top_k && kept <= Shape::kMaxSurvivors;
-      if (is_sure || !gpu_.any(!fits)) {
-        put_few_equals(bound, places);
-        return kept;
-      }
-      const float sure = sure_bound();
-      if (!fits) bound = sure;
-    }
-  }
-
-  TY_DEVICE void put_few_equals(float bound, Places above) {
-    int equals[Shape::kChunks] = {};
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) equals[i / Shape::kChunk] += value_[i] == bound;
-    int in_lane = 0;  // with groups
-#pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) in_lane += equals[c];
-    const int before_lane = places_of(in_lane).before;
-    int at = above.before;
-    int in_chunks = 0;  // without
-#pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) {
-      const int32_t first = Shape::first_of_chunk(lane_, c);
-      int before = before_lane;
-      if constexpr (Shape::kGrouped) {
-#pragma unroll
-        for (int other = 0; other < Shape::kChunks; ++other) {
-          if (Shape::first_of_chunk(lane_, other) < first) before += equals[other];
-        }
-      } else {
-        const Places places = places_of(equals[c]);
-        before = in_chunks + places.before;
-        in_chunks += places.all;
-      }
-#pragma unroll
-      for (int i = c * Shape::kChunk; i < (c + 1) * Shape::kChunk; ++i) {
-        if (value_[i] > bound) put_survivor(at++, i);
-        if (value_[i] != bound) continue;
-        if (before < router_.top_k) put_survivor(above.all + before, i);
-        ++before;
-      }
-    }
-  }
-
-  // Sums of a count over the token's lanes: those below, and all.
-  TY_DEVICE Places places_of(int count) {
-    if constexpr (kLanes == Thread::warp_size) {
-      Places places{};
-#pragma unroll
-      for (int bit = 0; kItems >> bit != 0; ++bit) {
-        const auto lanes = gpu_.ballot((count >> bit & 1) != 0);
-        places.before += gpu_.popcount(lanes & gpu_.lanes_below()) << bit;
-        places.all += gpu_.popcount(lanes) << bit;
-      }
-      return places;
-    } else {
-      int sum = count;
-#pragma unroll
-      for (int delta = 1; delta < kLanes; delta *= 2) {
-        const int other = gpu_.shfl_up(sum, delta);
-        if (lane_ >= delta) sum += other;
-      }
-      return {sum - count, gpu_.shfl(sum, gpu_.lane() - lane_ + kLanes - 1)};
-    }
-  }
-
-  TY_DEVICE Ranked ranked(int32_t rank, Key key, bool is_there) {
-    const int32_t expert = is_there ? Shape::expert_of_key(key) : 0;
-    return {rank, expert, kBiased ? port::to_float(row_[expert]) : Shape::value_of_key(key)};
-  }
-
-  TY_DEVICE Ranked rank(int kept) {
-    if constexpr (Shape::kWide) {
-      if (!gpu_.any(kept > kLanes)) {  // each lane has one, and keeps it
-        const bool is_there = lane_ < kept;
-        const Key key = is_there ? static_cast<Key>(survivor(lane_)) : Shape::kNobody;
-        Ranked mine = ranked(kMaxK, key, is_there);
-        int above = 0;
-        for (int i = 0; i < kept; i += Shape::kStep) add_above(i, key, above);
-        if (is_there) mine.rank = above;
-        return mine;
-      }
-    }
-    for (int i = lane_; i < kept; i += 2 * kLanes) {
-      const bool has_two = i + kLanes < kept;
-      const Key key[2] = {survivor(i), has_two ? static_cast<Key>(survivor(i + kLanes)) : Shape::kNobody};
-      int above[2] = {};
-      for (int j = 0; j < kept; j += Shape::kStep) {
-        add_above(j, key[0], above[0]);
-        add_above(j, key[1], above[1]);
-      }
-      if (above[0] < router_.top_k) shared_.ranked(slot_ * kMaxK + above[0]) = key[0];
-      if (has_two && above[1] < router_.top_k) shared_.ranked(slot_ * kMaxK + above[1]) = key[1];
-    }
-    gpu_.sync_warp();
-    const bool is_there = lane_ < router_.top_k;
-    return ranked(lane_, is_there ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + lane_)) : Shape::kNobody,
-                  is_there);
-  }
-
-  // How many of the next survivors are above this one.
-  TY_DEVICE void add_above(int first, Key key, int& above) {
-#pragma unroll
-    for (int i = 0; i < Shape::kStep; i += Shape::kPackKeys) {
-      const port::Pack<Key> others = gpu_.load_pack(shared_.survivor, slot_ * Shape::kSlots + first + i);
-#pragma unroll
-      for (int j = 0; j < Shape::kPackKeys; ++j) above += others.item[j] > key;
-    }
+  TY_DEVICE Ranked ranked_short(SortedLane lane) {
+    const int32_t expert = lane.key == 0  ? 0
+                           : Keys::kShort ? Keys::expert(static_cast<Key>(lane.key))
+                                          : 255 - static_cast<int32_t>((lane.key - 1) & 255);
+    return {lane.rank, expert, port::to_float(row_[expert])};
   }
 
   TY_DEVICE Chosen weigh(Ranked mine) {
@@ -340,7 +232,6 @@ class LanesRow {
     return {mine.rank, mine.expert, rule_.weight(numerator, divisor)};
   }
 
-  // Neighbours first.
   TY_DEVICE float sum_of_eight(int first) {
     const port::Pack<float> a = gpu_.load_pack(shared_.by_rank, slot_ * kMaxK + first);
     const port::Pack<float> b = gpu_.load_pack(shared_.by_rank, slot_ * kMaxK + first + 4);
@@ -352,10 +243,8 @@ class LanesRow {
   WeightRule rule_;
   Shared& shared_;
   const Logit* const row_;
-  const int lane_, slot_;
-  const RowLoader<Shape> loader_;
-  float value_[kItems];
-  bool is_kept_ = true;
+  const int slot_, lane_;
+  Survivors survivors_;
   float highest_ = 0, total_ = 0;
 };
 

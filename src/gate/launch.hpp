@@ -76,9 +76,9 @@ class Launcher {
     constexpr tuning::GateShape shape = kShapes[kIndex];
     if (call.plan.lanes == shape.lanes && call.plan.items == shape.items) {
       if constexpr (shape.lanes == 1) {
-        return launch_thread<Logit, shape.items>(call);
+        return run_thread<Logit>(call);
       } else {
-        return run_lanes<Logit, shape.lanes, shape.items>(call);
+        return run_lanes<Logit, shape>(call);
       }
     }
     if constexpr (kIndex + 1 < std::size(kShapes)) {
@@ -88,37 +88,41 @@ class Launcher {
     }
   }
 
-  template <class Logit, int kLanes, int kItems>
+  template <class Logit, tuning::GateShape kShape>
   static Status run_lanes(const Call& call) {
     const Problem& problem = call.problem;
     if (problem.num_groups > 1) {
-      if (problem.bias == nullptr) {
-        return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kLogit, Grouping::kAny>>(call);
+      if (problem.bias == nullptr)
+        return launch_lanes<Logit, kShape, Selection::kLogit, Grouping::kAny>(call);
+      if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
+        return launch_lanes<Logit, kShape, Selection::kSigmoid, Grouping::kEight>(call);
       }
-      if (problem.num_groups == 8 && problem.num_experts == kLanes * kItems) {
-        return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSigmoid, Grouping::kEight>>(call);
-      }
-      return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSigmoid, Grouping::kAny>>(call);
+      return launch_lanes<Logit, kShape, Selection::kSigmoid, Grouping::kAny>(call);
     }
-    if (problem.bias == nullptr) {
-      return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kLogit, Grouping::kNone>>(call);
-    }
+    if (problem.bias == nullptr) return launch_lanes<Logit, kShape, Selection::kLogit, Grouping::kNone>(call);
     if (problem.score == TY_GATE_SQRT_SOFTPLUS) {
-      return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSqrtSoftplus, Grouping::kNone>>(call);
+      return launch_lanes<Logit, kShape, Selection::kSqrtSoftplus, Grouping::kNone>(call);
     }
-    return launch_lanes<RowShape<Logit, kLanes, kItems, Selection::kSigmoid, Grouping::kNone>>(call);
+    return launch_lanes<Logit, kShape, Selection::kSigmoid, Grouping::kNone>(call);
   }
 
-  template <class Shape>
+  template <class Logit, tuning::GateShape kShape, Selection kSelection, Grouping kGrouping>
   static Status launch_lanes(const Call& call) {
-    using Kernel = LanesGate<Shape, tuning::kGateThreads>;
+    using Shape = RowShape<Logit, kShape.lanes, kShape.items, kSelection, kGrouping>;
+    using Kernel = LanesGate<Shape, tuning::kGateThreads, kShape.resident>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
                         call.stream);
   }
 
-  template <class Logit, int kItems>
+  template <class Logit>
+  static Status run_thread(const Call& call) {
+    if (WeightRule(call.problem).softmax_of_chosen()) return launch_thread<Logit, true>(call);
+    return launch_thread<Logit, false>(call);
+  }
+
+  template <class Logit, bool kOfChosen>
   static Status launch_thread(const Call& call) {
-    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kItems>;
+    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kOfChosen>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::threads),
                         call.stream);
   }

@@ -12,8 +12,9 @@ namespace {
 bool suits(const tuning::GateShape& shape, const Problem& problem) {
   const bool grouped = problem.num_groups > 1;
   if (shape.lanes == 1) return problem.bias == nullptr && !grouped;
+  if (!loads_whole_chunks(problem, shape.items)) return false;
   if (problem.top_k > (shape.lanes < 32 ? shape.lanes : 32)) return false;
-  if (shape.lanes < 32 && !loads_whole_packs(problem)) return false;
+  
   if (problem.bias != nullptr && problem.score == TY_GATE_SOFTMAX) return false;
   if (!grouped) return true;
   // Groups lie on a power of two of lanes, and their values are what the lanes hold.

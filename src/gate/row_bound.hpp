@@ -20,10 +20,21 @@ TY_DEVICE float highest_of(const float* value) {
   }
 }
 
+// NaN where one of the values is.
+template <int kCount>
+TY_DEVICE float highest_or_nan(const float* value) {
+  if constexpr (kCount == 1) {
+    return *value;
+  } else {
+    return port::max_or_nan(highest_or_nan<kCount / 2>(value),
+                            highest_or_nan<kCount / 2>(value + kCount / 2));
+  }
+}
+
 template <int kLanes, class Thread>
 TY_DEVICE float lanes_min(Thread& gpu, float value) {
   if constexpr (kLanes == Thread::warp_size) {
-    return value_of(~gpu.reduce_max(~key_of(value)));
+    return of_order(~gpu.reduce_max(~order_of(value)));
   } else {
 #pragma unroll
     for (int mask = 1; mask < kLanes; mask *= 2) value = port::min(value, gpu.shfl_xor(value, mask));
@@ -34,7 +45,7 @@ TY_DEVICE float lanes_min(Thread& gpu, float value) {
 template <int kLanes, class Thread>
 TY_DEVICE float lanes_highest(Thread& gpu, float value) {
   if constexpr (kLanes == Thread::warp_size) {
-    return value_of(gpu.reduce_max(key_of(value)));
+    return of_order(gpu.reduce_max(order_of(port::max(value, -kInfinity))));  // not of NaN
   } else {
     return port::lanes_max<kLanes>(gpu, value);
   }
@@ -49,11 +60,10 @@ TY_DEVICE void put_higher_first(float& a, float& b) {
 // Narrow lanes: the four best of the parts of as many lanes as leave K of them in all, and of these fours the
 // lowest. Loose where a few lanes hold all that is high.
 template <class Shape, class Thread>
-TY_DEVICE float quick_bound(Thread& gpu, const float (&value)[Shape::kItems], int top_k) {
-  static_assert(Shape::kParts == 4);
+TY_DEVICE float quick_bound(Thread& gpu, const float (&best_of_part)[4], int top_k) {
   float best[4];
 #pragma unroll
-  for (int part = 0; part < 4; ++part) best[part] = highest_of<Shape::kPart>(value + part * Shape::kPart);
+  for (int part = 0; part < 4; ++part) best[part] = best_of_part[part];
   put_higher_first(best[0], best[1]);
   put_higher_first(best[2], best[3]);
   put_higher_first(best[0], best[2]);
@@ -99,9 +109,9 @@ TY_DEVICE float bound_of_parts(Thread& gpu, const float (&value)[Shape::kItems],
   for (int i = 0; i < kAll; i += 4) {
     const port::Pack<float> others = gpu.load_pack(highest, first + i);
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-#pragma unroll
-      for (int part = 0; part < Shape::kParts; ++part) before[part] += others.item[j] > best[part];
+    for (int part = 0; part < Shape::kParts; ++part) {
+      const auto wins = [&](int j) { return others.item[j] > best[part] ? 1 : 0; };
+      before[part] += (wins(0) + wins(1)) + (wins(2) + wins(3));
     }
   }
   float lowest = kInfinity;

@@ -50,13 +50,15 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, Two
     if (mask >= lanes) break;
     two = merged(two, {gpu.shfl_xor(two.best, mask), gpu.shfl_xor(two.second, mask)});
   }
-  const float value = router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best;
+  const int32_t value =
+      order_of(router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best);
   int before = 0;  // groups that win against this one
   if constexpr (Shape::kIsFull && kLanes == 8) {
 #pragma unroll
     for (int mask = 1; mask < kLanes; ++mask) {
-      const float other = gpu.shfl_xor(value, mask);
-      before += other > value || (other == value && (lane ^ mask) < lane);
+      // Of equals the lower wins: the one without the highest bit that they differ in.
+      const int bit = mask < 2 ? 0 : mask < 4 ? 1 : 2;
+      before += gpu.shfl_xor(value, mask) > value - (lane >> bit & 1);
     }
   } else {
     // Each lane of a group compares it with one of the next `lanes` groups.
@@ -66,9 +68,9 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, Two
     const Lanes members = ((Lanes{1} << (lanes - 1) << 1) - 1) << (first_of_token + first_of_group);
     const auto compare = [&](int others, int end) {
       const int other_first = others + (lane - first_of_group) * lanes;
-      const bool there = other_first < end;
-      const float other = gpu.shfl(value, first_of_token + (there ? other_first : 0));
-      const bool wins = there && (other > value || (other == value && other_first < first_of_group));
+      const bool there = Shape::kIsFull || other_first < end;
+      const int32_t other = gpu.shfl(value, first_of_token + (there ? other_first : 0));
+      const bool wins = there && other > value - (other_first < first_of_group ? 1 : 0);
       before += gpu.popcount(gpu.ballot(wins) & members);
     };
     if constexpr (Shape::kIsFull) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gate/router.hpp"
+#include "gate/row_chunk.hpp"
 #include "gate/row_shape.hpp"
 #include "gate/selection.hpp"
 #include "port/floats.hpp"
@@ -11,97 +12,104 @@
 
 namespace tokenyard::gate {
 
+// Of the experts of one lane.
+template <class Shape>
+struct RowValues {
+  float item[Shape::kItems];
+};
+
 template <class Shape>
 class RowLoader {
  public:
   using Logit = typename Shape::Logit;
+  using Values = RowValues<Shape>;
 
   TY_DEVICE RowLoader(const Router<Logit>& router, const Logit* row, int lane)
       : router_(router), row_(row), lane_(lane) {}
 
-  // What is not there is -inf. A bias that is not NaN leaves NaN where settle() is needed, and nowhere else.
+  // What is not there is -inf. NaN is left where lanes are narrow, and of logits without groups.
   template <class Thread>
-  TY_DEVICE void load(Thread& gpu, float (&value)[Shape::kItems]) const {
-    Chunk<Logit> logits[Shape::kChunks];
+  TY_DEVICE Values load(Thread& gpu) const {
+    Logits logits[Shape::kChunks];
 #pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) load_chunk(row_, kMinusInfinity<Logit>, c, logits[c]);
+    for (int c = 0; c < Shape::kChunks; ++c) logits[c] = load_logits(row_, c);
+    Values values;
 #pragma unroll
     for (int c = 0; c < Shape::kChunks; ++c) {
-      Chunk<float> bias;
-      if constexpr (Shape::kBiased) load_bias(c, bias);
+      Bias bias;
+      if constexpr (Shape::kBiased) bias = load_bias(router_.bias, c);
 #pragma unroll
       for (int i = 0; i < Shape::kChunk; ++i) {
-        const float x = port::to_float(logits[c].item[i]);
-        float& item = value[c * Shape::kChunk + i];
-        item = x;
+        float& value = values.item[c * Shape::kChunk + i];
+        value = logits[c][i];
         if constexpr (Shape::kBiased) {
-          item = selection_value<Shape::kSelection, Logit>(gpu, x, bias.item[i]);
-          if (!Shape::kIsFull && Shape::expert_of(lane_, c * Shape::kChunk + i) >= router_.num_experts) {
-            item = -kInfinity;
-          }
+          value = Shape::kWide ? safe_selection_value<Shape::kSelection, Logit>(gpu, value, bias[i])
+                               : selection_value<Shape::kSelection, Logit>(gpu, value, bias[i]);
+          if (!is_there(c)) value = -kInfinity;
+        } else if constexpr (Shape::kGrouped) {
+          value = port::max(value, -kInfinity);
         }
       }
     }
+    return values;
   }
 
-  // Puts right what is NaN.
-  TY_DEVICE void settle(float (&value)[Shape::kItems]) const {
+  // What is NaN put right: -inf, or what safe_selection_value() says.
+  static TY_DEVICE_SELDOM Values without_nan(const Router<Logit>& router, const Logit* row, int lane,
+                                             Values values) {
+    const RowLoader loader(router, row, lane);
 #pragma unroll
-    for (int i = 0; i < Shape::kItems; ++i) {
-      if (value[i] == value[i]) continue;
-      const int32_t expert = Shape::expert_of(lane_, i);
-      value[i] = settled<Shape::kSelection>(value[i], port::to_float(row_[expert]),
-                                            Shape::kBiased ? router_.bias_of(expert) : 0.0f);
+    for (int c = 0; c < Shape::kChunks; ++c) {
+      const Logits logits = loader.load_logits(row, c);
+      Bias bias;
+      if constexpr (Shape::kBiased) bias = loader.load_bias(router.bias, c);
+#pragma unroll
+      for (int i = 0; i < Shape::kChunk; ++i) {
+        float& value = values.item[c * Shape::kChunk + i];
+        if (value == value) continue;
+        value = -kInfinity;
+        if constexpr (Shape::kSelection == Selection::kSigmoid) {
+          if (logits[i] == logits[i]) value = (logits[i] > 0 ? 1.0f : 0.0f) + bias[i];
+        }
+      }
     }
+    return values;
   }
 
-  // Of one expert, settled.
+  // Of one expert; not NaN but for a logit.
   template <class Thread>
   TY_DEVICE float value_of(Thread& gpu, int32_t expert) const {
     const float x = port::to_float(row_[expert]);
     if constexpr (!Shape::kBiased) return x;
-    const float bias = router_.bias_of(expert);
-    return settled<Shape::kSelection>(selection_value<Shape::kSelection, Logit>(gpu, x, bias), x, bias);
+    return safe_selection_value<Shape::kSelection, Logit>(gpu, x, router_.bias[expert]);
   }
 
  private:
-  template <class T>
-  struct alignas(Shape::kChunk * sizeof(T) < 16 ? Shape::kChunk * sizeof(T) : 16) Chunk {
-    T item[Shape::kChunk];
-  };
+  using Logits = Chunk<Logit, Shape::kChunk>;
+  using Bias = Chunk<float, Shape::kChunk>;
 
   TY_DEVICE bool is_there(int c) const {
     return Shape::kIsFull || Shape::first_of_chunk(lane_, c) < router_.num_experts;
   }
 
-  template <class T>
-  TY_DEVICE void load_chunk(const T* row, T otherwise, int c, Chunk<T>& chunk) const {
-    const int32_t first = Shape::first_of_chunk(lane_, c);
-    if (!Shape::kWide || router_.whole_packs) {
-      if (is_there(c)) {
-        chunk = *reinterpret_cast<const Chunk<T>*>(row + first);
-      } else {
-#pragma unroll
-        for (T& item : chunk.item) item = otherwise;
-      }
+  TY_DEVICE Logits load_logits(const Logit* row, int c) const {
+    Logits logits;
+    if (is_there(c)) {
+      logits.load(row + Shape::first_of_chunk(lane_, c));
     } else {
-#pragma unroll
-      for (int i = 0; i < Shape::kChunk; ++i) {
-        chunk.item[i] = first + i < router_.num_experts ? row[first + i] : otherwise;
-      }
+      logits.fill(kMinusInfinity<Logit>);
     }
+    return logits;
   }
 
-  // Wide lanes take it as it lies, in the logits' type too.
-  TY_DEVICE void load_bias(int c, Chunk<float>& bias) const {
-    if (!Shape::kWide || router_.bias_is_float32) {
-      load_chunk(static_cast<const float*>(router_.bias), 0.0f, c, bias);
+  TY_DEVICE Bias load_bias(const float* all, int c) const {
+    Bias bias;
+    if (is_there(c)) {
+      bias.load(all + Shape::first_of_chunk(lane_, c));
     } else {
-      Chunk<Logit> narrow;
-      load_chunk(static_cast<const Logit*>(router_.bias), Logit{}, c, narrow);
-#pragma unroll
-      for (int i = 0; i < Shape::kChunk; ++i) bias.item[i] = port::to_float(narrow.item[i]);
+      bias.fill(0);
     }
+    return bias;
   }
 
   const Router<Logit>& router_;

@@ -31,7 +31,7 @@ struct WeightRule {
 
   // Exponentials are of the distance to the highest logit: of the row, or of the chosen, where the row's
   // total cancels out.
-  TY_DEVICE bool softmax_of_chosen() const {
+  TY_HOST_DEVICE bool softmax_of_chosen() const {
     return mode == TY_GATE_SOFTMAX_OF_CHOSEN ||
            (mode == TY_GATE_RENORMALIZED && score == TY_GATE_SOFTMAX && epsilon == 0);
   }

@@ -87,14 +87,14 @@ class Thread {
     value += lanes_moved<kRowBroadcast31, 0b1100>(value);
     return __builtin_amdgcn_readlane(value, warp_size - 1);
   }
-  TY_DEVICE uint32_t reduce_max(uint32_t value) {
-    value = max_of(value, lanes_moved<kRowShiftRight + 1>(value));
-    value = max_of(value, lanes_moved<kRowShiftRight + 2>(value));
-    value = max_of(value, lanes_moved<kRowShiftRight + 4>(value));
-    value = max_of(value, lanes_moved<kRowShiftRight + 8>(value));
-    value = max_of(value, lanes_moved<kRowBroadcast15, 0b1010>(value));
-    value = max_of(value, lanes_moved<kRowBroadcast31, 0b1100>(value));
-    return static_cast<uint32_t>(__builtin_amdgcn_readlane(static_cast<int>(value), warp_size - 1));
+  TY_DEVICE int32_t reduce_max(int32_t value) {
+    value = max_of(value, lanes_moved<kRowShiftRight + 1>(value, value));
+    value = max_of(value, lanes_moved<kRowShiftRight + 2>(value, value));
+    value = max_of(value, lanes_moved<kRowShiftRight + 4>(value, value));
+    value = max_of(value, lanes_moved<kRowShiftRight + 8>(value, value));
+    value = max_of(value, lanes_moved<kRowBroadcast15, 0b1010>(value, value));
+    value = max_of(value, lanes_moved<kRowBroadcast31, 0b1100>(value, value));
+    return __builtin_amdgcn_readlane(value, warp_size - 1);
   }
   // The lanes of a wave run in step: only the compiler must not move accesses across.
   TY_DEVICE void sync_warp() {
@@ -198,6 +198,7 @@ class Thread {
   TY_DEVICE T fetch_add(T* address, T value) {
     return __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   }
+
   TY_DEVICE Vec4 load4(const int32_t* address) { return *reinterpret_cast<const Vec4*>(address); }
   TY_DEVICE void store4(int32_t* address, Vec4 value) { *reinterpret_cast<Vec4*>(address) = value; }
 
@@ -215,20 +216,23 @@ class Thread {
   static constexpr int kRowShiftRight = 0x110;
   static constexpr int kRowBroadcast15 = 0x142;  // a row's last lane to the next row
   static constexpr int kRowBroadcast31 = 0x143;  // lane 31 to the upper half
-  // The value of another lane; 0 where there is none, or in a row that `rows` leaves out.
-  template <int kControl, int kRows = 0b1111, class T>
-  TY_DEVICE T lanes_moved(T value) {
-    return static_cast<T>(
-        __builtin_amdgcn_update_dpp(0, static_cast<int>(value), kControl, kRows, 0b1111, false));
+  // The value of another lane; `otherwise` where there is none, or in a row that `rows` leaves out.
+  template <int kControl, int kRows = 0b1111>
+  TY_DEVICE int32_t lanes_moved(int32_t value, int32_t otherwise = 0) {
+    return __builtin_amdgcn_update_dpp(otherwise, value, kControl, kRows, 0b1111, false);
   }
-  TY_DEVICE uint32_t max_of(uint32_t a, uint32_t b) { return a > b ? a : b; }
+  static TY_DEVICE int32_t max_of(int32_t a, int32_t b) { return a > b ? a : b; }
   TY_DEVICE uint32_t first_lane(uint32_t value) {
     return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(value)));
   }
 };
 
+constexpr int kSimds = 4;  // of a compute unit
+
+// The second bound is of waves a SIMD.
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::threads) run(const Kernel kernel) {
+__global__ void __launch_bounds__(Kernel::threads, resident_threads<Kernel>() / (kSimds * Thread::warp_size))
+    run(const Kernel kernel) {
   Thread thread;
   kernel(thread);
 }

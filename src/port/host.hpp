@@ -80,8 +80,9 @@ class Thread {
     return simt::from_bits<int32_t>(
         simt::collective(simt::Collective::kReduceAdd, simt::to_bits(value), 0, site));
   }
-  uint32_t reduce_max(uint32_t value, const Site& site = Site::current()) const {
-    return static_cast<uint32_t>(simt::collective(simt::Collective::kReduceMax, value, 0, site));
+  int32_t reduce_max(int32_t value, const Site& site = Site::current()) const {
+    return simt::from_bits<int32_t>(
+        simt::collective(simt::Collective::kReduceMax, simt::to_bits(value), 0, site));
   }
   void sync_warp(const Site& site = Site::current()) const {
     simt::collective(simt::Collective::kSyncWarp, 0, 0, site);
@@ -205,6 +206,7 @@ class Thread {
     simt::before_add(value != 0);
     return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
   }
+
   Vec4 load4(const int32_t* from, const Site& site = Site::current()) const {
     expect_aligned(from, sizeof(Vec4), site);
     return {from[0], from[1], from[2], from[3]};

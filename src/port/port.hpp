@@ -8,6 +8,7 @@
 //     static constexpr int threads = kThreads;   // block size; a multiple of the warp's width
 //     static constexpr int cluster = 1;          // blocks in a cluster; > 1 only if Port::has_clusters
 //     static constexpr bool cooperative = false; // all blocks must be resident at once
+//     static constexpr int resident = 1024;      // optional: threads that a multiprocessor should hold
 //     template <class Thread> struct Shared {    // one per block; uninitialised at the start
 //       typename Thread::template array<int32_t, kThreads> value;
 //     };
@@ -33,7 +34,7 @@
 //   warp          T shfl(T, int lane)      T shfl_up(T, int delta)      T shfl_xor(T, int mask)
 //                 M ballot(bool)           bool any(bool)               M match(int32_t)
 //                 int32_t reduce_add(int32_t)                   sum over the warp, to all lanes
-//                 uint32_t reduce_max(uint32_t)                 highest of the warp, to all lanes
+//                 int32_t reduce_max(int32_t)                   the highest, to all lanes
 //                 void sync_warp()                              orders shared memory among the lanes
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
@@ -67,6 +68,7 @@
 //                 T load_acquire(const T*)  void store_release(T*, T)
 //                 T fetch_add(T* , T)                           relaxed, device scope
 //                 Vec4 load4(const int32_t*)  void store4(int32_t*, Vec4)    16 bytes, 16-byte aligned
+
 //                 Everything else reads and writes through plain pointers.
 //   waiting       void delay()             for about as long as a store takes to be seen by other blocks
 //                 void pause()             in the body of a loop that polls another block
@@ -85,14 +87,19 @@
 
 #include <cstdint>
 
+// Code of one thread. What seldom runs stays out of the way: a kernel of few blocks takes as long as its
+// instructions take to come, and they come in the order in which they stand.
 #if defined(__HIP__)  // spelt out: a kernel may come before HIP's header
 #define TY_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#define TY_DEVICE_SELDOM TY_DEVICE  // a call would need memory of each thread's own
 #define TY_HOST_DEVICE __attribute__((host)) TY_DEVICE
 #elif defined(__CUDACC__)
 #define TY_DEVICE __device__ __forceinline__
+#define TY_DEVICE_SELDOM __device__ __noinline__
 #define TY_HOST_DEVICE __host__ TY_DEVICE
 #else
 #define TY_DEVICE inline
+#define TY_DEVICE_SELDOM inline
 #define TY_HOST_DEVICE inline
 #endif
 
@@ -108,6 +115,17 @@ struct alignas(16) Pack {
   static constexpr int kItems = 16 / sizeof(T);
   T item[kItems];
 };
+
+// What a kernel says of the threads that a multiprocessor should hold at once: it gets no more registers than
+// leave room for them. 0: nothing.
+template <class Kernel>
+constexpr int resident_threads() {
+  if constexpr (requires { Kernel::resident; }) {
+    return Kernel::resident;
+  } else {
+    return 0;
+  }
+}
 
 // std::min takes references, which device code would have to be told about.
 template <class T>

@@ -249,9 +249,9 @@ TYPED_TEST_P(Conformance, ReduceAdd) {
 }
 
 TYPED_TEST_P(Conformance, ReduceMax) {
-  const auto values = random_values<uint32_t>();
+  const auto values = random_values<int32_t>();
   DeviceArray in(this->runtime(), values);
-  DeviceArray<uint32_t> out(this->runtime(), kTotal);
+  DeviceArray<int32_t> out(this->runtime(), kTotal);
   this->launch(kernels::ReduceMax(in.data(), out.data()));
   const auto got = out.values();
   for (int i = 0; i < kTotal; ++i) {

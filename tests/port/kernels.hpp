@@ -146,16 +146,16 @@ struct ReduceAdd : TestKernel<> {
 };
 
 struct ReduceMax : TestKernel<> {
-  const uint32_t* in;
-  uint32_t* out;
-  ReduceMax(const uint32_t* in, uint32_t* out) : in(in), out(out) {}
+  const int32_t* in;
+  int32_t* out;
+  ReduceMax(const int32_t* in, int32_t* out) : in(in), out(out) {}
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     out[self(gpu)] = gpu.reduce_max(in[self(gpu)]);
   }
 };
 
-// Each thread reads the 16 bytes that begin with its own, or lie around it.
+// Each thread reads the 16 bytes around its own value.
 template <class T>
 struct LoadPack : TestKernel<> {
   const T* in;

@@ -105,8 +105,11 @@ void Grid::complete(Warp& warp) {
       break;
     }
     case Collective::kReduceMax: {
-      const uint64_t highest = *std::max_element(brought, brought + width);
-      give([&](int) { return highest; });
+      const uint64_t* const highest = std::max_element(brought, brought + width, [](uint64_t a, uint64_t b) {
+        return static_cast<int32_t>(a) < static_cast<int32_t>(b);
+      });
+      const uint64_t result = *highest;
+      give([&](int) { return result; });
       break;
     }
   }
