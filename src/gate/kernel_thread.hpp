@@ -17,8 +17,8 @@
 
 namespace tokenyard::gate {
 
-// Up to eight experts. kOfChosen: whether weights are the softmax of the chosen.
-template <class Logit, int kThreads, bool kOfChosen>
+// Up to eight experts, and K up to kMaxK: 2 or 8. kOfChosen: whether weights are the softmax of the chosen.
+template <class Logit, int kThreads, int kMaxK, bool kOfChosen>
 struct ThreadGate {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
@@ -29,15 +29,15 @@ struct ThreadGate {
   struct Shared {};
 
   Router<Logit> router;
+  bool loads_row;  // at once
   WeightRule rule;
   Outputs out;
-  bool loads_row;  // at once
 
   explicit ThreadGate(const Problem& problem)
       : router(problem),
+        loads_row(problem.num_experts == kItems && loads_whole_chunks(problem, kItems)),
         rule(problem),
-        out(problem),
-        loads_row(problem.num_experts == kItems && loads_whole_chunks(problem, kItems)) {}
+        out(problem) {}
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
@@ -47,8 +47,8 @@ struct ThreadGate {
     const Result result = choose(router.row(token));
     if (out.is_plain) {
 #pragma unroll
-      for (int rank = 0; rank < kItems; ++rank) {
-        if (rank >= out.top_k) break;
+      for (int rank = 0; rank < kMaxK; ++rank) {
+        if (rank > 0 && rank >= out.top_k) break;
         out.put_plain(token, rank, Keys::expert(result.key[rank]), result.weight[rank]);
       }
     } else {
@@ -62,7 +62,7 @@ struct ThreadGate {
   // By rank.
   struct Result {
     typename Keys::Type key[kItems];
-    float weight[kItems];
+    float weight[kMaxK];
   };
 
   TY_DEVICE Result choose(const Logit* row) const {
@@ -75,9 +75,7 @@ struct ThreadGate {
     }
     Result result;
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      result.key[i] = i < router.num_experts ? Keys::of(port::max(logits[i], -kInfinity), i) : Keys::kNobody;
-    }
+    for (int i = 0; i < kItems; ++i) result.key[i] = Keys::of(port::max(logits[i], -kInfinity), i);
     sort(result.key);
     weigh(logits, result);
     return result;
@@ -108,16 +106,16 @@ struct ThreadGate {
 #pragma unroll
     for (float& weight : result.weight) weight = 0;
 #pragma unroll
-    for (int rank = 0; rank < kItems; ++rank) {
-      if (rank >= out.top_k) break;
+    for (int rank = 0; rank < kMaxK; ++rank) {
+      if (rank > 0 && rank >= out.top_k) break;
       const float logit = Keys::value(result.key[rank]);
       result.weight[rank] = kOfChosen ? exp_of_distance(logit, highest) : rule.score_of(logit, highest);
     }
-    const float sum = port::tree_sum<kItems>(result.weight);
+    const float sum = port::tree_sum<kMaxK>(result.weight);
     const float divisor = kOfChosen ? sum : rule.divisor(sum, sum_of_row);
 #pragma unroll
-    for (int rank = 0; rank < kItems; ++rank) {
-      if (rank >= out.top_k) break;
+    for (int rank = 0; rank < kMaxK; ++rank) {
+      if (rank > 0 && rank >= out.top_k) break;
       result.weight[rank] = rule.weight(result.weight[rank], divisor);
     }
   }
@@ -129,12 +127,12 @@ struct ThreadGate {
       return;
     }
 #pragma unroll
-    for (int rank = 0; rank < kItems; ++rank) {
-      if (rank >= out.top_k) break;
+    for (int rank = 0; rank < kMaxK; ++rank) {
+      if (rank > 0 && rank >= out.top_k) break;
       out.put_expert(gpu, token, rank, Keys::expert(result.key[rank]), result.weight[rank]);
     }
     if (out.columns == out.top_k) return;
-    const float shared = rule.shared_weight(port::tree_sum<kItems>(result.weight));
+    const float shared = rule.shared_weight(port::tree_sum<kMaxK>(result.weight));
     for (int column = out.top_k; column < out.columns; ++column) {
       out.put(token, column, out.first_shared + column - out.top_k, shared);
     }

@@ -49,17 +49,18 @@ class LanesRow {
         slot_(slot),
         lane_(gpu.lane() % kLanes),
         survivors_(gpu, shared, slot, router.top_k) {
-    if constexpr (Shape::kSelection == Selection::kSigmoid) rule_.score = TY_GATE_SIGMOID;
-    if constexpr (Shape::kSelection == Selection::kSqrtSoftplus) rule_.score = TY_GATE_SQRT_SOFTPLUS;
+    rule_.weighting = Shape::kWeighting;  // known to the compiler
   }
 
   TY_DEVICE Chosen choose() {
     const RowLoader<Shape> loader(router_, row_, lane_);
     if (lane_ < kMaxK) shared_.by_rank(slot_ * kMaxK + lane_) = 0;
+    if constexpr (Shape::kWide) survivors_.key(lane_) = Keys::kNobody;
     Values values = loader.load(gpu_);
-    if (!kBiased && rule_.needs_row_total()) add_up_row(values);
+    gpu_.sync_warp();
+    if (rule_.needs_row_total()) add_up_row(values);
     const Bound bound = bound_of(values);
-    const auto kept = survivors_.keep(values, bound.value, bound.takes_part);
+    const Kept kept = survivors_.keep(router_, row_, values, bound.value, bound.takes_part);
     if constexpr (Shape::kWide) {
       return weigh(rank_wide(loader, kept));
     } else {
@@ -71,12 +72,8 @@ class LanesRow {
   TY_DEVICE float sum_by_rank(int32_t rank, float value) {
     if (rank < router_.top_k) shared_.by_rank(slot_ * kMaxK + rank) = value;
     gpu_.sync_warp();
-    const float first = sum_of_eight(0);
-    if (kMaxK == 8 || router_.top_k <= 8) return first;
-    float of_eight[kMaxK / 8] = {first};
-#pragma unroll
-    for (int i = 1; i < kMaxK / 8; ++i) of_eight[i] = sum_of_eight(8 * i);
-    return port::tree_sum<kMaxK / 8>(of_eight);
+    if (kMaxK == 8 || router_.top_k <= 8) return sum_of_eight(gpu_, shared_, slot_, 0);
+    return sum_of_all(gpu_, shared_, slot_);
   }
 
  private:
@@ -125,20 +122,24 @@ class LanesRow {
   // What K experts reach; -inf if that is not easily told. Leaves no value NaN that lanes keep by mask.
   TY_DEVICE Bound bound_of(Values& values) {
     constexpr int kItems = Shape::kItems;
-    if constexpr (Shape::kByMask && !Shape::kGrouped) {
+    if constexpr (Shape::kByMask && !Shape::kGrouped && !(Shape::kWide && kBiased)) {
       const float highest = highest_or_nan<kItems>(values.item);
       if (highest != highest) values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
     }
-    if constexpr (Shape::kGrouped) {
-      TwoBest two = two_best<kItems>(values.item);
-      if (!Shape::kWide && two.best != two.best) {
+    if constexpr (Shape::kGrouped && Shape::kWide) {
+      return bound_of_groups(choose_group<Shape>(gpu_, router_, two_best<kItems>(values.item)));
+    } else if constexpr (Shape::kGrouped) {
+      TwoBest half[2] = {two_best<kItems / 2>(values.item), two_best<kItems / 2>(values.item + kItems / 2)};
+      TwoBest two = merged(half[0], half[1]);
+      if (two.best != two.best) {
         values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
-        two = two_best<kItems>(values.item);
+        half[0] = two_best<kItems / 2>(values.item);
+        half[1] = two_best<kItems / 2>(values.item + kItems / 2);
+        two = merged(half[0], half[1]);
       }
       const GroupOfLane group = choose_group<Shape>(gpu_, router_, two);
-      // Two of each kept group are as good as the lowest second best.
-      if (2 * router_.kept_groups < router_.top_k) return {-kInfinity, group.is_kept};
-      return {lanes_min<kLanes>(gpu_, group.is_kept ? group.second : kInfinity), group.is_kept};
+      if (router_.kept_groups != 4) return bound_of_groups(group);
+      return {bound_of_four<Shape>(gpu_, shared_.highest, slot_, group, half), group.is_kept};
     } else if constexpr (Shape::kWide) {
       return {survivors_.sure_bound(values), true};
     } else {
@@ -151,6 +152,12 @@ class LanesRow {
     }
   }
 
+  // Two of each kept group are as good as the lowest second best.
+  TY_DEVICE Bound bound_of_groups(const GroupOfLane& group) {
+    if (2 * router_.kept_groups < router_.top_k) return {-kInfinity, group.is_kept};
+    return {lanes_min<kLanes>(gpu_, group.is_kept ? group.second : kInfinity), group.is_kept};
+  }
+
   // Each lane has one survivor at most, and keeps it.
   TY_DEVICE Ranked rank_wide(const RowLoader<Shape>& loader, Kept kept) {
     if (!kept.have_keys) survivors_.make_keys(loader, kept.count);
@@ -160,21 +167,30 @@ class LanesRow {
     }
     const Key key = lane_ < count ? static_cast<Key>(survivors_.key(lane_)) : Keys::kNobody;
     Ranked mine = ranked(kMaxK, key);
-    int above = 0;
+    int above = count_above<Shape>(gpu_, shared_, slot_, 0, key) +
+                count_above<Shape>(gpu_, shared_, slot_, Shape::kStep, key);
 #pragma unroll 1
-    for (int i = 0; i < count; i += Shape::kStep) above += count_above<Shape>(gpu_, shared_, slot_, i, key);
+    for (int i = 2 * Shape::kStep; i < count; i += Shape::kStep) {
+      above += count_above<Shape>(gpu_, shared_, slot_, i, key);
+    }
     if (lane_ < count) mine.rank = above;
     return mine;
   }
 
-  // Each lane makes keys of two survivors, in one word if they are not far above the bound.
+  // Each lane makes keys of two survivors and more, in one word if they are not far above the bound.
   TY_DEVICE Ranked rank_narrow(const RowLoader<Shape>& loader, Kept kept, float bound) {
-    if (!gpu_.any(kept.have_keys || kept.count > 2 * kLanes)) {
-      const ShortKey a = short_key(loader, lane_, kept.count, bound);
-      const ShortKey b = short_key(loader, lane_ + kLanes, kept.count, bound);
-      if (!gpu_.any(a.is_far || b.is_far)) {
-        return ranked_short(best_eight(gpu_, a.key, b.key));
+    if (!kept.have_keys) {
+      const ShortKey first = short_key(loader, lane_, kept.count, bound);
+      ShortKey next = short_key(loader, lane_ + kLanes, kept.count, bound);
+      bool is_far = first.is_far || next.is_far;
+      SortedLane best = best_eight(gpu_, first.key, next.key);
+#pragma unroll 1
+      for (int i = 2 * kLanes; gpu_.any(i < kept.count); i += kLanes) {
+        next = short_key(loader, lane_ + i, kept.count, bound);
+        is_far = is_far || next.is_far;
+        best = best_eight(gpu_, best.key, next.key);
       }
+      if (!gpu_.any(is_far)) return ranked_short(best);
     }
     rank_far(gpu_, router_, row_, shared_, slot_, kept);
     return ranked(lane_, lane_ < router_.top_k ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + lane_))
@@ -229,13 +245,21 @@ class LanesRow {
     }
     const float numerator = is_chosen ? rule_.numerator(mine.logit, highest_) : 0;
     const float divisor = rule_.divisor(sum_by_rank(mine.rank, numerator), total_);
-    return {mine.rank, mine.expert, rule_.weight(numerator, divisor)};
+    // 0 has a division of its own, which lanes without an expert should not bring upon the others.
+    return {mine.rank, mine.expert, rule_.weight(is_chosen ? numerator : 1.0f, divisor)};
   }
 
-  TY_DEVICE float sum_of_eight(int first) {
-    const port::Pack<float> a = gpu_.load_pack(shared_.by_rank, slot_ * kMaxK + first);
-    const port::Pack<float> b = gpu_.load_pack(shared_.by_rank, slot_ * kMaxK + first + 4);
+  static TY_DEVICE float sum_of_eight(Thread& gpu, Shared& shared, int slot, int first) {
+    const port::Pack<float> a = gpu.load_pack(shared.by_rank, slot * kMaxK + first);
+    const port::Pack<float> b = gpu.load_pack(shared.by_rank, slot * kMaxK + first + 4);
     return port::tree_sum<4>(a.item) + port::tree_sum<4>(b.item);
+  }
+
+  static TY_DEVICE_SELDOM float sum_of_all(Thread gpu, Shared& shared, int slot) {
+    float of_eight[kMaxK / 8];
+#pragma unroll
+    for (int i = 0; i < kMaxK / 8; ++i) of_eight[i] = sum_of_eight(gpu, shared, slot, 8 * i);
+    return port::tree_sum<kMaxK / 8>(of_eight);
   }
 
   Thread& gpu_;

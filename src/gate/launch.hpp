@@ -90,25 +90,44 @@ class Launcher {
 
   template <class Logit, tuning::GateShape kShape>
   static Status run_lanes(const Call& call) {
+    using enum Selection;
     const Problem& problem = call.problem;
-    if (problem.num_groups > 1) {
-      if (problem.bias == nullptr)
-        return launch_lanes<Logit, kShape, Selection::kLogit, Grouping::kAny>(call);
-      if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
-        return launch_lanes<Logit, kShape, Selection::kSigmoid, Grouping::kEight>(call);
+    const bool grouped = problem.num_groups > 1;
+    const Weighting weighting = weighting_of(problem);
+    if (problem.bias == nullptr) {
+      if (grouped) return launch_grouped<Logit, kShape, kLogit, Weighting::kSoftmaxOfRow>(call);
+      if (weighting == Weighting::kSigmoid) {
+        return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSigmoid>(call);
       }
-      return launch_lanes<Logit, kShape, Selection::kSigmoid, Grouping::kAny>(call);
+      if (weighting == Weighting::kSoftmaxOfRow) {
+        return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSoftmaxOfRow>(call);
+      }
+      return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSoftmaxOfChosen>(call);
     }
-    if (problem.bias == nullptr) return launch_lanes<Logit, kShape, Selection::kLogit, Grouping::kNone>(call);
-    if (problem.score == TY_GATE_SQRT_SOFTPLUS) {
-      return launch_lanes<Logit, kShape, Selection::kSqrtSoftplus, Grouping::kNone>(call);
+    if (weighting == Weighting::kSqrtSoftplus) {
+      return launch_lanes<Logit, kShape, kSqrtSoftplus, Grouping::kNone, Weighting::kSqrtSoftplus>(call);
     }
-    return launch_lanes<Logit, kShape, Selection::kSigmoid, Grouping::kNone>(call);
+    if (!grouped) return launch_lanes<Logit, kShape, kSigmoid, Grouping::kNone, Weighting::kSigmoid>(call);
+    if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
+      return launch_lanes<Logit, kShape, kSigmoid, Grouping::kEight, Weighting::kSigmoid>(call);
+    }
+    return launch_grouped<Logit, kShape, kSigmoid, Weighting::kSigmoid>(call);
   }
 
-  template <class Logit, tuning::GateShape kShape, Selection kSelection, Grouping kGrouping>
+  // Any number of groups: wide lanes only.
+  template <class Logit, tuning::GateShape kShape, Selection kSelection, Weighting kWeighting>
+  static Status launch_grouped(const Call& call) {
+    if constexpr (kShape.lanes < 32) {
+      return no_kernel(call);
+    } else {
+      return launch_lanes<Logit, kShape, kSelection, Grouping::kAny, kWeighting>(call);
+    }
+  }
+
+  template <class Logit, tuning::GateShape kShape, Selection kSelection, Grouping kGrouping,
+            Weighting kWeighting>
   static Status launch_lanes(const Call& call) {
-    using Shape = RowShape<Logit, kShape.lanes, kShape.items, kSelection, kGrouping>;
+    using Shape = RowShape<Logit, kShape.lanes, kShape.items, kSelection, kGrouping, kWeighting>;
     using Kernel = LanesGate<Shape, tuning::kGateThreads, kShape.resident>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
                         call.stream);
@@ -116,13 +135,16 @@ class Launcher {
 
   template <class Logit>
   static Status run_thread(const Call& call) {
-    if (WeightRule(call.problem).softmax_of_chosen()) return launch_thread<Logit, true>(call);
-    return launch_thread<Logit, false>(call);
+    const bool of_chosen = weighting_of(call.problem) == Weighting::kSoftmaxOfChosen;
+    if (call.problem.top_k > 2) {
+      return of_chosen ? launch_thread<Logit, 8, true>(call) : launch_thread<Logit, 8, false>(call);
+    }
+    return of_chosen ? launch_thread<Logit, 2, true>(call) : launch_thread<Logit, 2, false>(call);
   }
 
-  template <class Logit, bool kOfChosen>
+  template <class Logit, int kMaxK, bool kOfChosen>
   static Status launch_thread(const Call& call) {
-    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kOfChosen>;
+    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kMaxK, kOfChosen>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::threads),
                         call.stream);
   }

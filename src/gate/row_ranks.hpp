@@ -46,7 +46,7 @@ TY_DEVICE_SELDOM int keep_chosen(Thread gpu, Shared& shared, int slot, int kept,
   rank_many<Shape>(gpu, shared, slot, kept, top_k);
   using Key = typename Shape::Keys::Type;
   const int lane = gpu.lane() % Shape::kLanes;
-  if (lane < Shape::kStep) shared.survivor(slot * Shape::kSlots + top_k + lane) = Shape::Keys::kNobody;
+  if (lane < 2 * Shape::kStep) shared.survivor(slot * Shape::kSlots + top_k + lane) = Shape::Keys::kNobody;
   if (lane < top_k) {
     shared.survivor(slot * Shape::kSlots + lane) =
         static_cast<Key>(shared.ranked(slot * Shape::kMaxK + lane));

@@ -5,6 +5,7 @@
 
 #include "gate/row_key.hpp"
 #include "gate/selection.hpp"
+#include "gate/weights.hpp"
 #include "port/port.hpp"
 
 namespace tokenyard::gate {
@@ -12,13 +13,15 @@ namespace tokenyard::gate {
 // kEight: eight groups that fill the lanes. kAny: each on a power of two of lanes.
 enum class Grouping { kNone, kEight, kAny };
 
-template <class LogitType, int kLanesOfToken, int kItemsOfLane, Selection kSelectedBy, Grouping kGroupedBy>
+template <class LogitType, int kLanesOfToken, int kItemsOfLane, Selection kSelectedBy, Grouping kGroupedBy,
+          Weighting kWeightedBy>
 struct RowShape {
   using Logit = LogitType;
   static constexpr int kLanes = kLanesOfToken;  // that share a token
   static constexpr int kItems = kItemsOfLane;   // experts of each
   static constexpr Selection kSelection = kSelectedBy;
   static constexpr Grouping kGrouping = kGroupedBy;
+  static constexpr Weighting kWeighting = kWeightedBy;
   static constexpr bool kBiased = kSelection != Selection::kLogit;
   static constexpr bool kGrouped = kGrouping != Grouping::kNone;
   static constexpr bool kIsFull = kGrouping == Grouping::kEight;  // no lane without experts
@@ -46,6 +49,13 @@ struct RowShape {
     } else {
       return static_cast<int>(i + l * kChunk + i / kChunk * (kLanes - 1) * kChunk);
     }
+  }
+
+  // With groups: a mask of items as one of experts, from the lane's first on.
+  static TY_DEVICE uint32_t in_order_of_ids(int lane, uint32_t items) {
+    const unsigned turn = static_cast<unsigned>(lane) / kLanesOfLine * kChunk % kItems;
+    const uint64_t twice = static_cast<uint64_t>(items) << kItems | items;
+    return static_cast<uint32_t>(twice >> (kItems - turn) & ((uint64_t{1} << kItems) - 1));
   }
 
   // Many items: a mask tells which survive, else each is put somewhere.

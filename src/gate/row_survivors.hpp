@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "gate/router.hpp"
 #include "gate/row_bound.hpp"
 #include "gate/row_shape.hpp"
 #include "gate/row_values.hpp"
@@ -27,6 +28,7 @@ struct RowShared {
 template <class Thread, class Shape, class Shared>
 class RowSurvivors {
  public:
+  using Logit = typename Shape::Logit;
   using Keys = typename Shape::Keys;
   using Values = RowValues<Shape>;
 
@@ -47,11 +49,12 @@ class RowSurvivors {
 
   // Keeps what reaches the bound, in any order. Where a lane `takes_part` or not is of its group. A bound of
   // -inf says nothing.
-  TY_DEVICE Kept keep(const Values& values, float bound, bool takes_part) {
+  TY_DEVICE Kept keep(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
+                      bool takes_part) {
     if constexpr (Shape::kByMask) {
-      return keep_by_mask(values, bound, takes_part);
+      return keep_by_mask(router, row, values, bound, takes_part);
     } else {
-      return keep_each(values, bound, takes_part);
+      return keep_each(router, row, values, bound, takes_part);
     }
   }
 
@@ -82,12 +85,11 @@ class RowSurvivors {
   // Sums of a count over the token's lanes: those below, and all.
   TY_DEVICE Places places_of(int count) {
     if constexpr (kLanes == Thread::warp_size) {
-      Places places{};
+      Places places{0, gpu_.reduce_add(count)};
 #pragma unroll
       for (int bit = 0; kItems >> bit != 0; ++bit) {
         const auto lanes = gpu_.ballot((count >> bit & 1) != 0);
         places.before += gpu_.popcount(lanes & gpu_.lanes_below()) << bit;
-        places.all += gpu_.popcount(lanes) << bit;
       }
       return places;
     } else {
@@ -101,19 +103,25 @@ class RowSurvivors {
     }
   }
 
+  // More survivors than that take longer than to choose among equals.
+  static constexpr int kMany =
+      Shape::kWide ? port::min_of(kLanes, Shape::kMaxSurvivors) : Shape::kMaxSurvivors;
+
   TY_DEVICE bool is_seldom(int count, float bound) {
-    return gpu_.any(count < top_k_ || count > Shape::kMaxSurvivors || bound == -kInfinity);
+    return gpu_.any(count < top_k_ || count > kMany || bound == -kInfinity);
   }
 
-  // Each value is put somewhere, which is faster than a branch.
-  TY_DEVICE Kept keep_each(const Values& values, float bound, bool takes_part) {
+  // Each value is put somewhere, which is faster than a branch. There are not more than lanes, each of which
+  // has left a key of nobody.
+  TY_DEVICE Kept keep_each(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
+                           bool takes_part) {
     const float own_bound = takes_part ? bound : std::numeric_limits<float>::quiet_NaN();  // none reaches it
     int count = 0;
 #pragma unroll
     for (const float value : values.item) count += value >= own_bound;
     const Places places = places_of(count);
     if (is_seldom(places.all, bound)) {
-      return {keep_few_equals(gpu_, shared_, slot_, top_k_, values, bound, takes_part), true};
+      return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
     }
     int at = places.before;
 #pragma unroll
@@ -122,13 +130,13 @@ class RowSurvivors {
       put(values, reaches ? at : Shape::kUnused + lane_, i);
       at += reaches;
     }
-    end_at(places.all);
     gpu_.sync_warp();
     return {places.all, true};
   }
 
   // Values are not NaN. The sign of a difference tells which are below: of 0 and -0 neither is.
-  TY_DEVICE Kept keep_by_mask(const Values& values, float bound, bool takes_part) {
+  TY_DEVICE Kept keep_by_mask(const Router<Logit>& router, const Logit* row, const Values& values,
+                              float bound, bool takes_part) {
     const float own_bound = bound == 0 ? -0.0f : bound;
     uint32_t below = 0;
 #pragma unroll
@@ -139,7 +147,7 @@ class RowSurvivors {
     uint32_t survives = takes_part ? ~below & kAll : 0;
     const Places places = places_of(gpu_.popcount(survives));
     if (is_seldom(places.all, bound)) {
-      return {keep_few_equals(gpu_, shared_, slot_, top_k_, values, bound, takes_part), true};
+      return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
     }
     for (int at = places.before; survives != 0; survives &= survives - 1) {
       key(at++) = Shape::expert_of(lane_, gpu_.lowest(survives));
@@ -153,63 +161,57 @@ class RowSurvivors {
   }
 
   // For any values: of the bound's equals only the first K, by a better bound where that is not few enough.
-  static TY_DEVICE_SELDOM int keep_few_equals(Thread gpu, Shared& shared, int slot, int top_k, Values values,
-                                              float bound, bool takes_part) {
-    RowSurvivors row(gpu, shared, slot, top_k);
+  static TY_DEVICE_SELDOM int keep_few_equals(Thread gpu, const Router<Logit>& router, const Logit* row,
+                                              Shared& shared, int slot, Values values, float bound,
+                                              bool takes_part) {
+    RowSurvivors survivors(gpu, shared, slot, router.top_k);
 #pragma unroll
     for (float& value : values.item) value = takes_part ? port::max(value, -kInfinity) : -kInfinity;
     for (bool is_sure = false;; is_sure = true) {
-      int above = 0, equal = 0;
+      uint32_t above = 0, equal = 0;
 #pragma unroll
-      for (const float value : values.item) {
-        above += value > bound;
-        equal += value == bound;
+      for (int i = 0; i < kItems; ++i) {
+        above |= (values.item[i] > bound ? 1u : 0u) << i;
+        equal |= (values.item[i] == bound ? 1u : 0u) << i;
       }
-      const Places places = row.places_of(above);
-      const int equals = row.places_of(equal).all;
-      const int kept = places.all + port::min_of(equals, top_k);
-      const bool fits = places.all + equals >= top_k && kept <= Shape::kMaxSurvivors;
+      const Places places = survivors.places_of(gpu.popcount(above));
+      const int equals = survivors.places_of(gpu.popcount(equal)).all;
+      const int kept = places.all + port::min_of(equals, router.top_k);
+      const bool fits = places.all + equals >= router.top_k && kept <= Shape::kMaxSurvivors;
       if (is_sure || !gpu.any(!fits)) {
-        row.put_few_equals(values, bound, places);
-        row.end_at(kept);
+        survivors.put_above(RowLoader<Shape>(router, row, survivors.lane_), above, places.before);
+        survivors.put_equals(equal, bound, places.all);
+        survivors.end_at(kept);
         gpu.sync_warp();
         return kept;
       }
-      const float sure = row.sure_bound(values);
+      const float sure = survivors.sure_bound(values);
       if (!fits) bound = sure;
     }
   }
 
-  TY_DEVICE void put_few_equals(const Values& values, float bound, Places above) {
-    int equals[Shape::kChunks] = {};
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) equals[i / Shape::kChunk] += values.item[i] == bound;
-    int in_lane = 0;  // with groups
-#pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) in_lane += equals[c];
-    const int before_lane = places_of(in_lane).before;
-    int at = above.before;
-    int in_chunks = 0;  // without
-#pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) {
-      int before = before_lane;
-      if constexpr (Shape::kGrouped) {
-#pragma unroll
-        for (int other = 0; other < Shape::kChunks; ++other) {
-          if (Shape::first_of_chunk(lane_, other) < Shape::first_of_chunk(lane_, c)) before += equals[other];
-        }
-      } else {
-        const Places places = places_of(equals[c]);
-        before = in_chunks + places.before;
-        in_chunks += places.all;
+  TY_DEVICE void put_above(const RowLoader<Shape>& loader, uint32_t above, int at) {
+    for (; above != 0; above &= above - 1) {
+      const int32_t expert = Shape::expert_of(lane_, gpu_.lowest(above));
+      key(at++) = Keys::of(loader.value_of(gpu_, expert), expert);
+    }
+  }
+
+  // The first K by their ids: lane after lane where there are groups, else chunk after chunk.
+  TY_DEVICE void put_equals(uint32_t equal, float bound, int first) {
+    constexpr int kRun =
+        Shape::kGrouped ? kItems : Shape::kChunk;  // items of a lane that follow on each other
+    if (Shape::kGrouped) equal = Shape::in_order_of_ids(lane_, equal);
+    int before_run = 0;
+#pragma unroll 1
+    for (int item = 0; item < kItems; item += kRun) {
+      auto run = static_cast<uint32_t>(equal >> item & ((uint64_t{1} << kRun) - 1));
+      const Places places = places_of(gpu_.popcount(run));
+      const int32_t expert = Shape::kGrouped ? lane_ * kItems : Shape::expert_of(lane_, item);
+      for (int before = before_run + places.before; run != 0 && before < top_k_; run &= run - 1) {
+        key(first + before++) = Keys::of(bound, expert + gpu_.lowest(run));
       }
-#pragma unroll
-      for (int i = c * Shape::kChunk; i < (c + 1) * Shape::kChunk; ++i) {
-        if (values.item[i] > bound) put(values, at++, i);
-        if (values.item[i] != bound) continue;
-        if (before < top_k_) put(values, above.all + before, i);
-        ++before;
-      }
+      before_run += places.all;
     }
   }
 

@@ -227,12 +227,8 @@ class Thread {
   }
 };
 
-constexpr int kSimds = 4;  // of a compute unit
-
-// The second bound is of waves a SIMD.
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::threads, resident_threads<Kernel>() / (kSimds * Thread::warp_size))
-    run(const Kernel kernel) {
+__global__ void __launch_bounds__(Kernel::threads) run(const Kernel kernel) {
   Thread thread;
   kernel(thread);
 }

@@ -8,7 +8,7 @@
 //     static constexpr int threads = kThreads;   // block size; a multiple of the warp's width
 //     static constexpr int cluster = 1;          // blocks in a cluster; > 1 only if Port::has_clusters
 //     static constexpr bool cooperative = false; // all blocks must be resident at once
-//     static constexpr int resident = 1024;      // optional: threads that a multiprocessor should hold
+//     static constexpr int resident = 1024;      // optional, CUDA: threads a multiprocessor should hold
 //     template <class Thread> struct Shared {    // one per block; uninitialised at the start
 //       typename Thread::template array<int32_t, kThreads> value;
 //     };
