@@ -69,7 +69,8 @@ class RowLoader {
         if (value == value) continue;
         value = -kInfinity;
         if constexpr (Shape::kSelection == Selection::kSigmoid) {
-          if (logits[i] == logits[i]) value = (logits[i] > 0 ? 1.0f : 0.0f) + bias[i];
+          const float x = logits[i];
+          if (x == x) value = (x > 0 ? 1.0f : 0.0f) + bias[i];
         }
       }
     }
