@@ -87,12 +87,13 @@ class RowCheck {
 
   double selection(int32_t expert) const { return row_.selection[static_cast<size_t>(expert)]; }
 
-  // Two selection values count as different when they differ by more than 4 ulp.
+  // Two selection values count as different when they differ by more than 4 ulp, and by more than a number
+  // that may have counted as 0.
   double blur(int32_t expert) const {
     if (input_.bias.empty()) return 0;
     const double value = std::fabs(selection(expert));
     const double score = row_.score[static_cast<size_t>(expert)];
-    return std::isinf(value) ? 0 : 4 * ulp(std::max(value, score));
+    return std::isinf(value) ? 0 : std::max(4 * ulp(std::max(value, score)), 0x1p-126);
   }
 
   bool is_above(double a, double b, double blur) const {

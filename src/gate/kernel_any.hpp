@@ -126,7 +126,8 @@ struct AnyGate {
     TY_DEVICE bool has_bias() const { return gate_.bias != nullptr; }
 
     TY_DEVICE float score_to_select_by(float x) {
-      return gate_.rule.score == TY_GATE_SIGMOID ? quick_sigmoid(gpu_, x) : gate_.rule.score_of(x, highest_);
+      return gate_.rule.score == TY_GATE_SIGMOID ? safe_quick_sigmoid<Logit>(gpu_, x)
+                                                 : gate_.rule.score_of(x, highest_);
     }
 
     // Scores wait where their keys will be.

@@ -1,12 +1,15 @@
 // gate for few experts without a bias: a thread a token, all in registers, no thread needs another.
 //
-//   logits ─▶ K times: the best that is left, the lower id of equals ─▶ weights
+//   logits ─▶ keys, all different ─▶ sorted by a network ─▶ the first K ─▶ weights
 #pragma once
 
 #include <cstdint>
 
 #include "gate/outputs.hpp"
-#include "gate/score.hpp"
+#include "gate/router.hpp"
+#include "gate/row_chunk.hpp"
+#include "gate/row_key.hpp"
+#include "gate/selection.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
 #include "port/floats.hpp"
@@ -14,131 +17,122 @@
 
 namespace tokenyard::gate {
 
-// kItems: how many experts there may be; a power of two.
-template <class Logit, int kThreads, int kItems>
+// Up to eight experts, and K up to kMaxK: 2 or 8. kOfChosen: whether weights are the softmax of the chosen.
+template <class Logit, int kThreads, int kMaxK, bool kOfChosen>
 struct ThreadGate {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
+  static constexpr int kItems = 8;
 
   template <class Thread>
   struct Shared {};
 
-  const Logit* logits;
-  int64_t row_stride;
-  int32_t num_tokens;
-  int32_t num_experts;
-  bool is_aligned;
+  Router<Logit> router;
+  bool loads_row;  // at once
   WeightRule rule;
   Outputs out;
 
   explicit ThreadGate(const Problem& problem)
-      : logits(static_cast<const Logit*>(problem.logits)),
-        row_stride(problem.row_stride),
-        num_tokens(static_cast<int32_t>(problem.num_tokens)),
-        num_experts(problem.num_experts),
-        is_aligned(problem.num_experts == kItems &&
-                   reinterpret_cast<uintptr_t>(problem.logits) % sizeof(Pack) == 0 &&
-                   static_cast<size_t>(problem.row_stride) * sizeof(Logit) % sizeof(Pack) == 0),
+      : router(problem),
+        loads_row(problem.num_experts == kItems && loads_whole_chunks(problem, kItems)),
         rule(problem),
         out(problem) {}
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    const int64_t token = static_cast<int64_t>(gpu.block()) * kThreads + gpu.thread();
-    if (token >= num_tokens) return;
-    if (!out.is_real(token)) {
-      for (int column = 0; column < out.columns; ++column) out.put_padding(token, column);
-      return;
+    const unsigned token =
+        static_cast<unsigned>(gpu.block()) * kThreads + static_cast<unsigned>(gpu.thread());
+    if (token >= static_cast<unsigned>(router.num_tokens)) return;
+    const Result result = choose(router.row(token));
+    if (out.is_plain) {
+#pragma unroll
+      for (int rank = 0; rank < kMaxK; ++rank) {
+        if (rank > 0 && rank >= out.top_k) break;
+        out.put_plain(token, rank, Keys::expert(result.key[rank]), result.weight[rank]);
+      }
+    } else {
+      write(gpu, token, result);
     }
-    float logit[kItems];
-    load(logits + token * row_stride, logit);
-    float highest = -kInfinity;
-    float total = 0;
-    if (rule.needs_row_total()) total = row_total(logit, highest);
-
-    float chosen[kItems];
-    int32_t expert[kItems];
-    choose(logit, chosen, expert);
-    write(gpu, token, chosen, expert, highest, total);
   }
 
  private:
-  static constexpr int kPackItems = port::min_of(kItems, static_cast<int>(16 / sizeof(Logit)));
-  struct alignas(kPackItems * sizeof(Logit)) Pack {
-    Logit item[kPackItems];
+  using Keys = RowKey<Logit, false>;
+
+  // By rank.
+  struct Result {
+    typename Keys::Type key[kItems];
+    float weight[kMaxK];
   };
 
-  TY_DEVICE void load(const Logit* row, float (&logit)[kItems]) const {
-    if (is_aligned) {
-#pragma unroll
-      for (int i = 0; i < kItems; i += kPackItems) {
-        const Pack pack = *reinterpret_cast<const Pack*>(row + i);
-#pragma unroll
-        for (int j = 0; j < kPackItems; ++j) logit[i + j] = port::to_float(pack.item[j]);
-      }
+  TY_DEVICE Result choose(const Logit* row) const {
+    Chunk<Logit, kItems> logits;
+    if (loads_row) {
+      logits.load(row);
     } else {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) logit[i] = i < num_experts ? port::to_float(row[i]) : -kInfinity;
+      for (int i = 0; i < kItems; ++i) logits.put(i, i < router.num_experts ? row[i] : kMinusInfinity<Logit>);
+    }
+    Result result;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) result.key[i] = Keys::of(port::max(logits[i], -kInfinity), i);
+    sort(result.key);
+    weigh(logits, result);
+    return result;
+  }
+
+  // Batcher's odd-even merge sort, the highest first.
+  static TY_DEVICE void sort(typename Keys::Type (&key)[kItems]) {
+    constexpr int kPairs[][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6},
+                                 {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5}, {2, 6}, {3, 7},
+                                 {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
+#pragma unroll
+    for (const auto& [a, b] : kPairs) {
+      const auto higher = key[a] > key[b] ? key[a] : key[b];
+      key[b] = key[a] > key[b] ? key[b] : key[a];
+      key[a] = higher;
     }
   }
 
-  TY_DEVICE float row_total(const float (&logit)[kItems], float& highest) const {
+  TY_DEVICE void weigh(const Chunk<Logit, kItems>& logits, Result& result) const {
+    const float highest = Keys::value(result.key[0]);
+    float sum_of_row = 0;
+    if (!kOfChosen && rule.needs_row_total()) {
+      float term[kItems];
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) highest = port::max(highest, logit[i]);
-    float term[kItems];
+      for (int i = 0; i < kItems; ++i) term[i] = rule.score_of(logits[i], highest);
+      sum_of_row = port::tree_sum<kItems>(term);
+    }
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) term[i] = rule.score_of(logit[i], highest);
-    return port::tree_sum<kItems>(term);
-  }
-
-  // What is NaN counts as -inf; what was chosen or is not there is never chosen.
-  TY_DEVICE void choose(const float (&logit)[kItems], float (&chosen)[kItems],
-                        int32_t (&expert)[kItems]) const {
-    uint32_t left = (uint32_t{1} << (num_experts - 1) << 1) - 1;
+    for (float& weight : result.weight) weight = 0;
 #pragma unroll
-    for (int rank = 0; rank < kItems; ++rank) {
-      chosen[rank] = 0;
-      expert[rank] = 0;
-      if (rank >= out.top_k) continue;
-      float best = -kInfinity;
+    for (int rank = 0; rank < kMaxK; ++rank) {
+      if (rank > 0 && rank >= out.top_k) break;
+      const float logit = Keys::value(result.key[rank]);
+      result.weight[rank] = kOfChosen ? exp_of_distance(logit, highest) : rule.score_of(logit, highest);
+    }
+    const float sum = port::tree_sum<kMaxK>(result.weight);
+    const float divisor = kOfChosen ? sum : rule.divisor(sum, sum_of_row);
 #pragma unroll
-      for (int i = kItems - 1; i >= 0; --i) {
-        const float value = port::max(logit[i], -kInfinity);
-        if (value >= best && (left >> i & 1) != 0) {
-          best = value;
-          chosen[rank] = logit[i];
-          expert[rank] = i;
-        }
-      }
-      left &= ~(uint32_t{1} << expert[rank]);
+    for (int rank = 0; rank < kMaxK; ++rank) {
+      if (rank > 0 && rank >= out.top_k) break;
+      result.weight[rank] = rule.weight(result.weight[rank], divisor);
     }
   }
 
   template <class Thread>
-  TY_DEVICE void write(Thread& gpu, int64_t token, const float (&chosen)[kItems],
-                       const int32_t (&expert)[kItems], float highest, float total) const {
-    if (rule.softmax_of_chosen()) {
-      highest = -kInfinity;
-#pragma unroll
-      for (int rank = 0; rank < kItems; ++rank) {
-        if (rank < out.top_k) highest = port::max(highest, chosen[rank]);
-      }
+  TY_DEVICE void write(Thread& gpu, unsigned token, const Result& result) const {
+    if (!out.is_real(token)) {
+      for (int column = 0; column < out.columns; ++column) out.put_padding(token, column);
+      return;
     }
-    float weight[kItems];
 #pragma unroll
-    for (int rank = 0; rank < kItems; ++rank) {
-      weight[rank] = rank < out.top_k ? rule.numerator(chosen[rank], highest) : 0;
-    }
-    const float divisor = rule.divisor(port::tree_sum<kItems>(weight), total);
-#pragma unroll
-    for (int rank = 0; rank < kItems; ++rank) {
-      if (rank >= out.top_k) continue;
-      weight[rank] = rule.weight(weight[rank], divisor);
-      out.put_expert(gpu, token, rank, expert[rank], weight[rank]);
+    for (int rank = 0; rank < kMaxK; ++rank) {
+      if (rank > 0 && rank >= out.top_k) break;
+      out.put_expert(gpu, token, rank, Keys::expert(result.key[rank]), result.weight[rank]);
     }
     if (out.columns == out.top_k) return;
-    const float shared = rule.shared_weight(port::tree_sum<kItems>(weight));
+    const float shared = rule.shared_weight(port::tree_sum<kMaxK>(result.weight));
     for (int column = out.top_k; column < out.columns; ++column) {
       out.put(token, column, out.first_shared + column - out.top_k, shared);
     }

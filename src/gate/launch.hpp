@@ -76,9 +76,9 @@ class Launcher {
     constexpr tuning::GateShape shape = kShapes[kIndex];
     if (call.plan.lanes == shape.lanes && call.plan.items == shape.items) {
       if constexpr (shape.lanes == 1) {
-        return launch_thread<Logit, shape.items>(call);
+        return run_thread<Logit>(call);
       } else {
-        return run_lanes<Logit, shape.lanes, shape.items>(call);
+        return run_lanes<Logit, shape>(call);
       }
     }
     if constexpr (kIndex + 1 < std::size(kShapes)) {
@@ -88,30 +88,63 @@ class Launcher {
     }
   }
 
-  template <class Logit, int kLanes, int kItems>
+  template <class Logit, tuning::GateShape kShape>
   static Status run_lanes(const Call& call) {
-    const bool grouped = call.problem.num_groups > 1;
-    if (call.problem.bias == nullptr) {
-      return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kLogit, true>(call)
-                     : launch_lanes<Logit, kLanes, kItems, Selection::kLogit, false>(call);
+    using enum Selection;
+    const Problem& problem = call.problem;
+    const bool grouped = problem.num_groups > 1;
+    const Weighting weighting = weighting_of(problem);
+    if (problem.bias == nullptr) {
+      if (grouped) return launch_grouped<Logit, kShape, kLogit, Weighting::kSoftmaxOfRow>(call);
+      if (weighting == Weighting::kSigmoid) {
+        return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSigmoid>(call);
+      }
+      if (weighting == Weighting::kSoftmaxOfRow) {
+        return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSoftmaxOfRow>(call);
+      }
+      return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSoftmaxOfChosen>(call);
     }
-    if (call.problem.score == TY_GATE_SQRT_SOFTPLUS) {
-      return launch_lanes<Logit, kLanes, kItems, Selection::kSqrtSoftplus, false>(call);
+    if (weighting == Weighting::kSqrtSoftplus) {
+      return launch_lanes<Logit, kShape, kSqrtSoftplus, Grouping::kNone, Weighting::kSqrtSoftplus>(call);
     }
-    return grouped ? launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, true>(call)
-                   : launch_lanes<Logit, kLanes, kItems, Selection::kSigmoid, false>(call);
+    if (!grouped) return launch_lanes<Logit, kShape, kSigmoid, Grouping::kNone, Weighting::kSigmoid>(call);
+    if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
+      return launch_lanes<Logit, kShape, kSigmoid, Grouping::kEight, Weighting::kSigmoid>(call);
+    }
+    return launch_grouped<Logit, kShape, kSigmoid, Weighting::kSigmoid>(call);
   }
 
-  template <class Logit, int kLanes, int kItems, Selection kSelection, bool kGrouped>
+  // Any number of groups: wide lanes only.
+  template <class Logit, tuning::GateShape kShape, Selection kSelection, Weighting kWeighting>
+  static Status launch_grouped(const Call& call) {
+    if constexpr (kShape.lanes < 32) {
+      return no_kernel(call);
+    } else {
+      return launch_lanes<Logit, kShape, kSelection, Grouping::kAny, kWeighting>(call);
+    }
+  }
+
+  template <class Logit, tuning::GateShape kShape, Selection kSelection, Grouping kGrouping,
+            Weighting kWeighting>
   static Status launch_lanes(const Call& call) {
-    using Kernel = LanesGate<Logit, tuning::kGateThreads, kLanes, kItems, kSelection, kGrouped>;
+    using Shape = RowShape<Logit, kShape.lanes, kShape.items, kSelection, kGrouping, kWeighting>;
+    using Kernel = LanesGate<Shape, tuning::kGateThreads, kShape.resident>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
                         call.stream);
   }
 
-  template <class Logit, int kItems>
+  template <class Logit>
+  static Status run_thread(const Call& call) {
+    const bool of_chosen = weighting_of(call.problem) == Weighting::kSoftmaxOfChosen;
+    if (call.problem.top_k > 2) {
+      return of_chosen ? launch_thread<Logit, 8, true>(call) : launch_thread<Logit, 8, false>(call);
+    }
+    return of_chosen ? launch_thread<Logit, 2, true>(call) : launch_thread<Logit, 2, false>(call);
+  }
+
+  template <class Logit, int kMaxK, bool kOfChosen>
   static Status launch_thread(const Call& call) {
-    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kItems>;
+    using Kernel = ThreadGate<Logit, tuning::kGateThreads, kMaxK, kOfChosen>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::threads),
                         call.stream);
   }

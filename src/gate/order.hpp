@@ -20,6 +20,14 @@ TY_DEVICE float value_of(uint32_t key) {
   return std::bit_cast<float>(key ^ (key >> 31 != 0 ? 0x80000000u : 0xffffffffu));
 }
 
+// The same for signed integers, of a number: more than the lowest integer.
+TY_DEVICE int32_t order_of(float value) {
+  const auto bits = std::bit_cast<int32_t>(value);
+  return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+TY_DEVICE float of_order(int32_t order) { return std::bit_cast<float>(order ^ (order >> 31 & INT32_MAX)); }
+
 // The key of -inf: of NaN, and of what stands in a group that is not kept. No value has a lower one, so that
 // 0 may mean that there is no expert.
 inline constexpr uint32_t kLowestKey = 0x007fffffu;

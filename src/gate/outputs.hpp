@@ -13,6 +13,7 @@ struct Outputs {
   void* ids;
   float* weights;
   int32_t top_k;
+  bool is_plain;    // nothing is asked for but int32 ids and weights of K experts a token
   int32_t columns;  // with shared experts
   int32_t first_shared;
   bool ids_are_int64;
@@ -25,6 +26,9 @@ struct Outputs {
       : ids(problem.ids),
         weights(problem.weights),
         top_k(problem.top_k),
+        is_plain(!problem.ids_are_int64 && problem.num_shared_experts == 0 && problem.replicas == nullptr &&
+                 problem.num_real_tokens == nullptr && problem.counts == nullptr &&
+                 problem.physical_counts == nullptr),
         columns(problem.columns()),
         first_shared(problem.num_physical_experts),
         ids_are_int64(problem.ids_are_int64),
@@ -35,6 +39,12 @@ struct Outputs {
 
   TY_DEVICE bool is_real(int64_t token) const {
     return num_real_tokens == nullptr || token < *num_real_tokens;
+  }
+
+  TY_DEVICE void put_plain(int64_t token, int32_t rank, int32_t expert, float weight) const {
+    const int64_t at = token * top_k + rank;
+    static_cast<int32_t*>(ids)[at] = expert;
+    weights[at] = weight;
   }
 
   TY_DEVICE void put(int64_t token, int32_t column, int32_t id, float weight) const {

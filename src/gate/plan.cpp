@@ -2,23 +2,38 @@
 
 #include <bit>
 
+#include "gate/router.hpp"
+#include "gate/weights.hpp"
 #include "runtime/text.hpp"
 
 namespace tokenyard::gate {
 namespace {
 
-// Whether a kernel with so many experts a lane serves the problem, size apart.
+// Whether a kernel with so many experts a lane serves the problem, size apart: those options that models
+// combine. Launcher::run_shape() compiles the same ones.
 bool suits(const tuning::GateShape& shape, const Problem& problem) {
+  const bool biased = problem.bias != nullptr;
   const bool grouped = problem.num_groups > 1;
-  if (shape.lanes == 1) return problem.bias == nullptr && !grouped;
-  if (problem.top_k > (shape.lanes < 32 ? shape.lanes : 32)) return false;
-  if (problem.bias != nullptr && problem.score == TY_GATE_SOFTMAX) return false;
+  if (shape.lanes == 1) return !biased && !grouped;
+  const bool wide = shape.lanes >= 32;
+  if (problem.top_k > (wide ? 32 : shape.lanes)) return false;
+  if (!loads_whole_chunks(problem, shape.items)) return false;
+  const Weighting weighting = weighting_of(problem);
+  if (biased) {
+    // Weights are made of what experts are selected by.
+    if (weighting == Weighting::kSqrtSoftplus) return !grouped;
+    if (weighting != Weighting::kSigmoid) return false;
+  } else {
+    if (weighting == Weighting::kSqrtSoftplus) return false;
+    if (grouped && (weighting != Weighting::kSoftmaxOfRow || problem.group_score == TY_GATE_GROUP_TOP2)) {
+      return false;
+    }
+  }
   if (!grouped) return true;
-  // Groups lie on a power of two of lanes, and their values are what the lanes hold.
-  if (problem.bias == nullptr && problem.group_score == TY_GATE_GROUP_TOP2) return false;
-  if (problem.bias != nullptr && problem.score == TY_GATE_SQRT_SOFTPLUS) return false;
+  if (biased && problem.num_groups == 8 && problem.num_experts == shape.lanes * shape.items) return true;
+  // Groups lie on a power of two of lanes.
   const int32_t size = problem.group_size();
-  return size % shape.items == 0 && std::has_single_bit(static_cast<uint32_t>(size / shape.items));
+  return wide && size % shape.items == 0 && std::has_single_bit(static_cast<uint32_t>(size / shape.items));
 }
 
 // Experts of a lane in the smallest kernel with so many lanes that serves the problem; 0 if none does.

@@ -13,7 +13,21 @@
 
 namespace tokenyard::gate {
 
+// What the weight of a chosen expert is made of, before it is divided: its score; or, with softmax, the
+// exponential of its distance to the highest logit, of the row or of the chosen. Where the row's total would
+// cancel out, it is of the chosen.
+enum class Weighting : int32_t { kSoftmaxOfChosen, kSoftmaxOfRow, kSigmoid, kSqrtSoftplus };
+
+inline Weighting weighting_of(const Problem& problem) {
+  if (problem.weight_mode == TY_GATE_SOFTMAX_OF_CHOSEN) return Weighting::kSoftmaxOfChosen;
+  if (problem.score == TY_GATE_SIGMOID) return Weighting::kSigmoid;
+  if (problem.score == TY_GATE_SQRT_SOFTPLUS) return Weighting::kSqrtSoftplus;
+  const bool cancels = problem.weight_mode == TY_GATE_RENORMALIZED && problem.epsilon == 0;
+  return cancels ? Weighting::kSoftmaxOfChosen : Weighting::kSoftmaxOfRow;
+}
+
 struct WeightRule {
+  Weighting weighting;
   ty_gate_score score;
   ty_gate_weights mode;
   float epsilon;
@@ -22,20 +36,16 @@ struct WeightRule {
   float shared;
 
   explicit WeightRule(const Problem& problem)
-      : score(problem.score),
+      : weighting(weighting_of(problem)),
+        score(problem.score),
         mode(problem.weight_mode),
         epsilon(problem.epsilon),
         scale(problem.scale),
         shared_mode(problem.shared_mode),
         shared(problem.shared_weight) {}
 
-  // Exponentials are of the distance to the highest logit: of the row, or of the chosen, where the row's
-  // total cancels out.
-  TY_DEVICE bool softmax_of_chosen() const {
-    return mode == TY_GATE_SOFTMAX_OF_CHOSEN ||
-           (mode == TY_GATE_RENORMALIZED && score == TY_GATE_SOFTMAX && epsilon == 0);
-  }
-  TY_DEVICE bool needs_row_total() const { return score == TY_GATE_SOFTMAX && !softmax_of_chosen(); }
+  TY_DEVICE bool softmax_of_chosen() const { return weighting == Weighting::kSoftmaxOfChosen; }
+  TY_DEVICE bool needs_row_total() const { return weighting == Weighting::kSoftmaxOfRow; }
 
   // The score of a logit, 0 for NaN; with softmax not yet divided by the row's total.
   TY_DEVICE float score_of(float logit, float highest) const {
@@ -46,14 +56,15 @@ struct WeightRule {
 
   // `highest` is of the row or of the chosen, as above.
   TY_DEVICE float numerator(float logit, float highest) const {
-    if (!softmax_of_chosen()) return score_of(logit, highest);
-    return logit == logit ? exp_of_distance(logit, highest) : 0;
+    if (logit != logit) return 0;
+    if (weighting == Weighting::kSigmoid) return sigmoid(logit);
+    return weighting == Weighting::kSqrtSoftplus ? sqrt_softplus(logit) : exp_of_distance(logit, highest);
   }
 
   // `sum` is of the chosen numerators, `total` of the row's exponentials. 0: every weight is 0.
   TY_DEVICE float divisor(float sum, float total) const {
     if (softmax_of_chosen()) return sum;
-    const float row = score == TY_GATE_SOFTMAX ? total : 1.0f;
+    const float row = needs_row_total() ? total : 1.0f;
     return mode == TY_GATE_RAW ? row : port::fma(epsilon, row, sum);
   }
 

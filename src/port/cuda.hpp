@@ -68,6 +68,7 @@ class Thread {
   TY_DEVICE bool any(bool predicate) { return __any_sync(kAll, predicate); }
   TY_DEVICE lane_mask match(int32_t value) { return __match_any_sync(kAll, value); }
   TY_DEVICE int32_t reduce_add(int32_t value) { return __reduce_add_sync(kAll, value); }
+  TY_DEVICE int32_t reduce_max(int32_t value) { return __reduce_max_sync(kAll, value); }
   TY_DEVICE void sync_warp() { __syncwarp(); }
 
   TY_DEVICE void sync_block() { __syncthreads(); }
@@ -157,6 +158,11 @@ class Thread {
   }
 
   template <class T, int N>
+  TY_DEVICE Pack<T> load_pack(const SharedArray<T, N>& cells, int index) {
+    return *reinterpret_cast<const Pack<T>*>(cells.elements + index);
+  }
+
+  template <class T, int N>
   TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
     constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
     auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
@@ -213,6 +219,7 @@ class Thread {
   TY_DEVICE T fetch_add(T* address, T value) {
     return atomicAdd(address, value);
   }
+
   TY_DEVICE Vec4 load4(const int32_t* address) {
     const int4 v = *reinterpret_cast<const int4*>(address);
     return {v.x, v.y, v.z, v.w};
@@ -231,7 +238,7 @@ class Thread {
 
   TY_DEVICE float exp2(float x) {
     float power;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
     return power;
   }
   TY_DEVICE float reciprocal(float x) {
@@ -265,7 +272,8 @@ namespace tokenyard::port::cuda {
 TY_DEVICE void Thread::sync_grid() { cooperative_groups::this_grid().sync(); }
 
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::threads) run(const __grid_constant__ Kernel kernel) {
+__global__ void __launch_bounds__(Kernel::threads, resident_threads<Kernel>() / Kernel::threads)
+    run(const __grid_constant__ Kernel kernel) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   Thread thread;
   kernel(thread);

@@ -10,19 +10,31 @@
 
 namespace tokenyard::port {
 
-// max and min take the other number where one is NaN.
+// max and min take the other number where one is NaN; max_or_nan and min_or_nan are NaN there.
 #if defined(__CUDACC__) && !defined(__HIP__)
 TY_DEVICE float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
 TY_DEVICE float sqrt(float x) { return ::sqrtf(x); }
 TY_DEVICE float abs(float x) { return ::fabsf(x); }
 TY_DEVICE float max(float a, float b) { return ::fmaxf(a, b); }
 TY_DEVICE float min(float a, float b) { return ::fminf(a, b); }
+TY_DEVICE float max_or_nan(float a, float b) {
+  float highest;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(highest) : "f"(a), "f"(b));
+  return highest;
+}
+TY_DEVICE float min_or_nan(float a, float b) {
+  float lowest;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(lowest) : "f"(a), "f"(b));
+  return lowest;
+}
 #else  // not the functions of the standard library, which a HIP compiler may know for the host alone
 TY_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 TY_DEVICE float sqrt(float x) { return __builtin_sqrtf(x); }
 TY_DEVICE float abs(float x) { return __builtin_fabsf(x); }
 TY_DEVICE float max(float a, float b) { return __builtin_fmaxf(a, b); }
 TY_DEVICE float min(float a, float b) { return __builtin_fminf(a, b); }
+TY_DEVICE float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
+TY_DEVICE float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 #endif
 
 // Carried as their bits: no compiler has a type for both that works in device and host code alike.

@@ -87,6 +87,15 @@ class Thread {
     value += lanes_moved<kRowBroadcast31, 0b1100>(value);
     return __builtin_amdgcn_readlane(value, warp_size - 1);
   }
+  TY_DEVICE int32_t reduce_max(int32_t value) {
+    value = max_of(value, lanes_moved<kRowShiftRight + 1>(value, value));
+    value = max_of(value, lanes_moved<kRowShiftRight + 2>(value, value));
+    value = max_of(value, lanes_moved<kRowShiftRight + 4>(value, value));
+    value = max_of(value, lanes_moved<kRowShiftRight + 8>(value, value));
+    value = max_of(value, lanes_moved<kRowBroadcast15, 0b1010>(value, value));
+    value = max_of(value, lanes_moved<kRowBroadcast31, 0b1100>(value, value));
+    return __builtin_amdgcn_readlane(value, warp_size - 1);
+  }
   // The lanes of a wave run in step: only the compiler must not move accesses across.
   TY_DEVICE void sync_warp() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
@@ -148,6 +157,11 @@ class Thread {
   }
 
   template <class T, int N>
+  TY_DEVICE Pack<T> load_pack(const SharedArray<T, N>& cells, int index) {
+    return *reinterpret_cast<const Pack<T>*>(cells.elements + index);
+  }
+
+  template <class T, int N>
   TY_DEVICE void zero(SharedArray<T, N>& cells, int begin, int count, int worker, int workers) {
     constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
     auto* const vectors = reinterpret_cast<Vec4*>(cells.elements + begin);
@@ -184,6 +198,7 @@ class Thread {
   TY_DEVICE T fetch_add(T* address, T value) {
     return __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   }
+
   TY_DEVICE Vec4 load4(const int32_t* address) { return *reinterpret_cast<const Vec4*>(address); }
   TY_DEVICE void store4(int32_t* address, Vec4 value) { *reinterpret_cast<Vec4*>(address) = value; }
 
@@ -201,11 +216,12 @@ class Thread {
   static constexpr int kRowShiftRight = 0x110;
   static constexpr int kRowBroadcast15 = 0x142;  // a row's last lane to the next row
   static constexpr int kRowBroadcast31 = 0x143;  // lane 31 to the upper half
-  // The value of another lane; 0 where there is none, or in a row that `rows` leaves out.
+  // The value of another lane; `otherwise` where there is none, or in a row that `rows` leaves out.
   template <int kControl, int kRows = 0b1111>
-  TY_DEVICE int32_t lanes_moved(int32_t value) {
-    return __builtin_amdgcn_update_dpp(0, value, kControl, kRows, 0b1111, false);
+  TY_DEVICE int32_t lanes_moved(int32_t value, int32_t otherwise = 0) {
+    return __builtin_amdgcn_update_dpp(otherwise, value, kControl, kRows, 0b1111, false);
   }
+  static TY_DEVICE int32_t max_of(int32_t a, int32_t b) { return a > b ? a : b; }
   TY_DEVICE uint32_t first_lane(uint32_t value) {
     return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(value)));
   }

@@ -80,6 +80,10 @@ class Thread {
     return simt::from_bits<int32_t>(
         simt::collective(simt::Collective::kReduceAdd, simt::to_bits(value), 0, site));
   }
+  int32_t reduce_max(int32_t value, const Site& site = Site::current()) const {
+    return simt::from_bits<int32_t>(
+        simt::collective(simt::Collective::kReduceMax, simt::to_bits(value), 0, site));
+  }
   void sync_warp(const Site& site = Site::current()) const {
     simt::collective(simt::Collective::kSyncWarp, 0, 0, site);
   }
@@ -153,6 +157,15 @@ class Thread {
     return cell.fetch_add(value);
   }
   template <class T, int N>
+  Pack<T> load_pack(simt::Array<T, N>& cells, int index, const Site& site = Site::current()) const {
+    if (index % Pack<T>::kItems != 0) {
+      simt::fail(text("load_pack() from index ", index, "; expected a multiple of ", Pack<T>::kItems), site);
+    }
+    Pack<T> pack;
+    for (int i = 0; i < Pack<T>::kItems; ++i) pack.item[i] = cells(index + i, site);
+    return pack;
+  }
+  template <class T, int N>
   void zero(simt::Array<T, N>& cells, int begin, int count, int worker, int workers,
             const Site& site = Site::current()) const {
     constexpr int kPerVector = sizeof(Vec4) / sizeof(T);
@@ -193,6 +206,7 @@ class Thread {
     simt::before_add(value != 0);
     return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
   }
+
   Vec4 load4(const int32_t* from, const Site& site = Site::current()) const {
     expect_aligned(from, sizeof(Vec4), site);
     return {from[0], from[1], from[2], from[3]};

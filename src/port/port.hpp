@@ -8,6 +8,7 @@
 //     static constexpr int threads = kThreads;   // block size; a multiple of the warp's width
 //     static constexpr int cluster = 1;          // blocks in a cluster; > 1 only if Port::has_clusters
 //     static constexpr bool cooperative = false; // all blocks must be resident at once
+//     static constexpr int resident = 1024;      // optional, CUDA: threads a multiprocessor should hold
 //     template <class Thread> struct Shared {    // one per block; uninitialised at the start
 //       typename Thread::template array<int32_t, kThreads> value;
 //     };
@@ -33,6 +34,7 @@
 //   warp          T shfl(T, int lane)      T shfl_up(T, int delta)      T shfl_xor(T, int mask)
 //                 M ballot(bool)           bool any(bool)               M match(int32_t)
 //                 int32_t reduce_add(int32_t)                   sum over the warp, to all lanes
+//                 int32_t reduce_max(int32_t)                   the highest, to all lanes
 //                 void sync_warp()                              orders shared memory among the lanes
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
@@ -60,15 +62,17 @@
 //                 void zero<int count, int workers>(array&, int begin, int worker)
 //                 set a range to 0, shared by `workers` threads; begin and count in units of 16 bytes; the
 //                 second compiles to straight code
+//                 Pack<T> load_pack(array<T, N>&, int index)    16 bytes at once; index in steps of them
 //                 `T&` is whatever array(i) returns; T: int32_t, uint32_t, and for or_bits uint64_t too
 //   global memory T load(const T*)  void store(T*, T)           relaxed, device scope, 4 or 8 bytes
 //                 T load_acquire(const T*)  void store_release(T*, T)
 //                 T fetch_add(T* , T)                           relaxed, device scope
 //                 Vec4 load4(const int32_t*)  void store4(int32_t*, Vec4)    16 bytes, 16-byte aligned
+
 //                 Everything else reads and writes through plain pointers.
 //   waiting       void delay()             for about as long as a store takes to be seen by other blocks
 //                 void pause()             in the body of a loop that polls another block
-//   approximate   float exp2(float)        2^x to 2 units in the last place, subnormal results included
+//   approximate   float exp2(float)        2^x to 2 units in the last place; below 2^-126 it may be 0
 //                 float reciprocal(float)  1/x to 1, for 1 <= x < 2^126; 0 for infinity
 //                 The same bits for the same number on one device. What is exact is in floats.hpp.
 //   bits          int popcount(M)          int lowest(M)        index of the lowest set bit, M != 0
@@ -83,14 +87,19 @@
 
 #include <cstdint>
 
+// Code of one thread. What seldom runs stays out of the way: a kernel of few blocks takes as long as its
+// instructions take to come, and they come in the order in which they stand.
 #if defined(__HIP__)  // spelt out: a kernel may come before HIP's header
 #define TY_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#define TY_DEVICE_SELDOM TY_DEVICE  // a call would need memory of each thread's own
 #define TY_HOST_DEVICE __attribute__((host)) TY_DEVICE
 #elif defined(__CUDACC__)
 #define TY_DEVICE __device__ __forceinline__
+#define TY_DEVICE_SELDOM __device__ __noinline__
 #define TY_HOST_DEVICE __host__ TY_DEVICE
 #else
 #define TY_DEVICE inline
+#define TY_DEVICE_SELDOM inline
 #define TY_HOST_DEVICE inline
 #endif
 
@@ -99,6 +108,24 @@ namespace tokenyard::port {
 struct alignas(16) Vec4 {
   int32_t x, y, z, w;
 };
+
+// 16 bytes of neighbouring values.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int kItems = 16 / sizeof(T);
+  T item[kItems];
+};
+
+// What a kernel says of the threads that a multiprocessor should hold at once: it gets no more registers than
+// leave room for them. 0: nothing.
+template <class Kernel>
+constexpr int resident_threads() {
+  if constexpr (requires { Kernel::resident; }) {
+    return Kernel::resident;
+  } else {
+    return 0;
+  }
+}
 
 // std::min and std::max take references, which device code would have to be told about.
 template <class T>

@@ -39,6 +39,7 @@ std::vector<Case> cases() {
       GateShape shape = with_kind({.tokens = 5, .experts = experts, .top_k = top_k}, all.size());
       shape.bias = all.size() % 2 == 1;
       shape.score = shape.bias ? TY_GATE_SIGMOID : TY_GATE_SOFTMAX;
+      if (all.size() % 4 == 2) shape.weights = TY_GATE_SOFTMAX_OF_CHOSEN;
       all.push_back({"experts_" + std::to_string(experts) + "_top_" + std::to_string(top_k), shape});
     }
   }
@@ -73,6 +74,8 @@ std::vector<Case> cases() {
     shape.group_score = TY_GATE_GROUP_MAX;
     all.push_back({"groups_" + std::to_string(groups), shape});
     shape.bias = false;
+    shape.score = TY_GATE_SOFTMAX;
+    shape.weights = TY_GATE_RAW;
     all.push_back({"unbiased_groups_" + std::to_string(groups), shape});
   }
   for (const int misalignment : {1, 2, 3}) {

@@ -56,6 +56,21 @@ class Conformance : public testing::Test {
   static int first_of_warp(int thread) { return thread - lane(thread); }
 
   template <class T>
+  void check_load_pack() {
+    const auto values = random_values<T>();
+    DeviceArray in(runtime(), values);
+    DeviceArray<T> out(runtime(), kTotal);
+    launch(kernels::LoadPack<T>(in.data(), out.data()));
+    const auto got = out.values();
+    constexpr int kItems = port::Pack<T>::kItems;
+    for (int i = 0; i < kTotal; ++i) {
+      T sum = 0;
+      for (int item = 0; item < kItems; ++item) sum += values[i / kItems * kItems + item];
+      EXPECT_EQ(got[i], sum);
+    }
+  }
+
+  template <class T>
   void check_shfl() {
     const auto values = random_values<T>();
     auto from = random_values<int32_t>(2);
@@ -231,6 +246,23 @@ TYPED_TEST_P(Conformance, ReduceAdd) {
     }
     EXPECT_EQ(got[i], static_cast<int32_t>(sum));
   }
+}
+
+TYPED_TEST_P(Conformance, ReduceMax) {
+  const auto values = random_values<int32_t>();
+  DeviceArray in(this->runtime(), values);
+  DeviceArray<int32_t> out(this->runtime(), kTotal);
+  this->launch(kernels::ReduceMax(in.data(), out.data()));
+  const auto got = out.values();
+  for (int i = 0; i < kTotal; ++i) {
+    const auto first = values.begin() + this->first_of_warp(i);
+    EXPECT_EQ(got[i], *std::max_element(first, first + this->kWarp));
+  }
+}
+
+TYPED_TEST_P(Conformance, LoadPack) {
+  this->template check_load_pack<uint32_t>();
+  this->template check_load_pack<uint64_t>();
 }
 
 TYPED_TEST_P(Conformance, SyncWarp) {
@@ -429,8 +461,9 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
-                            BallotAndAny, Match, ReduceAdd, SyncWarp, SyncBlock, ClusterPosition,
-                            SyncArriveAndRemote, Inbox, SyncWarps, SyncGrid, SharedAtomics, Zero,
-                            LoadAndStore, LoadAndStore4, AcquireReleaseAndPause, FetchAdd, ResidentBlocks);
+                            BallotAndAny, Match, ReduceAdd, ReduceMax, LoadPack, SyncWarp, SyncBlock,
+                            ClusterPosition, SyncArriveAndRemote, Inbox, SyncWarps, SyncGrid, SharedAtomics,
+                            Zero, LoadAndStore, LoadAndStore4, AcquireReleaseAndPause, FetchAdd,
+                            ResidentBlocks);
 
 }  // namespace tokenyard::tests

@@ -20,7 +20,7 @@ namespace tokenyard::tests {
 namespace kernels {
 
 struct Rounded {
-  float fma, quotient, root, magnitude, max, min;
+  float fma, quotient, root, magnitude, max, min, max_or_nan, min_or_nan;
 };
 
 struct Arithmetic : TestKernel<> {
@@ -30,9 +30,10 @@ struct Arithmetic : TestKernel<> {
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     const float* const x = in + 3 * self(gpu);
-    out[self(gpu)] = {port::fma(x[0], x[1], x[2]), x[0] / x[1],
-                      port::sqrt(port::abs(x[0])), port::abs(x[0]),
-                      port::max(x[0], x[1]),       port::min(x[0], x[1])};
+    out[self(gpu)] = {port::fma(x[0], x[1], x[2]),  x[0] / x[1],
+                      port::sqrt(port::abs(x[0])),  port::abs(x[0]),
+                      port::max(x[0], x[1]),        port::min(x[0], x[1]),
+                      port::max_or_nan(x[0], x[1]), port::min_or_nan(x[0], x[1])};
   }
 };
 
@@ -96,6 +97,9 @@ TYPED_TEST_P(FloatConformance, Arithmetic) {
     expect_bits(got[i].magnitude, std::fabs(values[3 * i]));
     expect_bits(got[i].max, std::fmax(values[3 * i], values[3 * i + 1]));
     expect_bits(got[i].min, std::fmin(values[3 * i], values[3 * i + 1]));
+    const bool has_nan = std::isnan(values[3 * i]) || std::isnan(values[3 * i + 1]);
+    expect_bits(got[i].max_or_nan, has_nan ? NAN : std::fmax(values[3 * i], values[3 * i + 1]));
+    expect_bits(got[i].min_or_nan, has_nan ? NAN : std::fmin(values[3 * i], values[3 * i + 1]));
   }
 }
 
@@ -119,6 +123,7 @@ TYPED_TEST_P(FloatConformance, Approximations) {
     const double want = i % 2 == 0 ? std::exp2(x) : 1 / x;
     int exponent = 0;
     std::frexp(std::max(want, 0x1p-126), &exponent);
+    if (want < 0x1p-126 && got[i] == 0) continue;
     EXPECT_NEAR(got[i], want, std::ldexp(i % 2 == 0 ? 2.01 : 1.01, exponent - 24)) << x;
   }
 }

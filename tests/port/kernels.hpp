@@ -145,6 +145,39 @@ struct ReduceAdd : TestKernel<> {
   }
 };
 
+struct ReduceMax : TestKernel<> {
+  const int32_t* in;
+  int32_t* out;
+  ReduceMax(const int32_t* in, int32_t* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    out[self(gpu)] = gpu.reduce_max(in[self(gpu)]);
+  }
+};
+
+// Each thread reads the 16 bytes around its own value.
+template <class T>
+struct LoadPack : TestKernel<> {
+  const T* in;
+  T* out;  // their sum
+  LoadPack(const T* in, T* out) : in(in), out(out) {}
+  template <class Thread>
+  struct Shared {
+    typename Thread::template array<T, kThreads> value;
+  };
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    auto& shared = gpu.template shared<Shared<Thread>>();
+    shared.value(gpu.thread()) = in[self(gpu)];
+    gpu.sync_block();
+    const port::Pack<T> pack =
+        gpu.load_pack(shared.value, gpu.thread() / port::Pack<T>::kItems * port::Pack<T>::kItems);
+    T sum = 0;
+    for (const T& item : pack.item) sum += item;
+    out[self(gpu)] = sum;
+  }
+};
+
 // Each warp reverses its part of shared memory.
 struct SyncWarp : TestKernel<> {
   const int32_t* in;

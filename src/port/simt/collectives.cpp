@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "port/simt/grid.hpp"
@@ -101,6 +102,14 @@ void Grid::complete(Warp& warp) {
       uint32_t sum = 0;
       for (int i = 0; i < width; ++i) sum += static_cast<uint32_t>(brought[i]);
       give([&](int) { return uint64_t{sum}; });
+      break;
+    }
+    case Collective::kReduceMax: {
+      const uint64_t* const highest = std::max_element(brought, brought + width, [](uint64_t a, uint64_t b) {
+        return static_cast<int32_t>(a) < static_cast<int32_t>(b);
+      });
+      const uint64_t result = *highest;
+      give([&](int) { return result; });
       break;
     }
   }

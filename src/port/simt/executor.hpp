@@ -50,7 +50,7 @@ Status launch(const Launch& launch);
 [[noreturn]] void fail(const std::string& what, const Site& site);
 
 // Operations of a warp. The value is what this lane brings; the result is what it gets.
-enum class Collective { kSyncWarp, kShfl, kShflUp, kShflXor, kBallot, kAny, kMatch, kReduceAdd };
+enum class Collective { kSyncWarp, kShfl, kShflUp, kShflXor, kBallot, kAny, kMatch, kReduceAdd, kReduceMax };
 uint64_t collective(Collective kind, uint64_t value, int argument, const Site& site);
 
 void sync_block(const Site& site);

@@ -12,8 +12,8 @@
 namespace tokenyard::port::simt {
 
 const char* name(Collective kind) {
-  constexpr const char* names[] = {"sync_warp", "shfl", "shfl_up", "shfl_xor",
-                                   "ballot",    "any",  "match",   "reduce_add"};
+  constexpr const char* names[] = {"sync_warp", "shfl",  "shfl_up",    "shfl_xor",  "ballot",
+                                   "any",       "match", "reduce_add", "reduce_max"};
   return names[static_cast<int>(kind)];
 }
 

@@ -1,0 +1,125 @@
+// Bounds that at least K values of a row reach, found without sorting the row.
+#pragma once
+
+#include <cstdint>
+
+#include "gate/order.hpp"
+#include "gate/row_shape.hpp"
+#include "port/collectives.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+template <int kCount>
+TY_DEVICE float highest_of(const float* value) {
+  if constexpr (kCount == 1) {
+    return *value;
+  } else {
+    return port::max(highest_of<kCount / 2>(value), highest_of<kCount / 2>(value + kCount / 2));
+  }
+}
+
+// NaN where one of the values is.
+template <int kCount>
+TY_DEVICE float highest_or_nan(const float* value) {
+  if constexpr (kCount == 1) {
+    return *value;
+  } else {
+    return port::max_or_nan(highest_or_nan<kCount / 2>(value),
+                            highest_or_nan<kCount / 2>(value + kCount / 2));
+  }
+}
+
+template <int kLanes, class Thread>
+TY_DEVICE float lanes_min(Thread& gpu, float value) {
+  if constexpr (kLanes == Thread::warp_size) {
+    return of_order(~gpu.reduce_max(~order_of(value)));
+  } else {
+#pragma unroll
+    for (int mask = 1; mask < kLanes; mask *= 2) value = port::min(value, gpu.shfl_xor(value, mask));
+    return value;
+  }
+}
+
+template <int kLanes, class Thread>
+TY_DEVICE float lanes_highest(Thread& gpu, float value) {
+  if constexpr (kLanes == Thread::warp_size) {
+    return of_order(gpu.reduce_max(order_of(port::max(value, -kInfinity))));  // not of NaN
+  } else {
+    return port::lanes_max<kLanes>(gpu, value);
+  }
+}
+
+TY_DEVICE void put_higher_first(float& a, float& b) {
+  const float lower = port::min(a, b);
+  a = port::max(a, b);
+  b = lower;
+}
+
+// Narrow lanes: the four best of the parts of as many lanes as leave K of them in all, and of these fours the
+// lowest. Loose where a few lanes hold all that is high.
+template <class Shape, class Thread>
+TY_DEVICE float quick_bound(Thread& gpu, const float (&best_of_part)[4], int top_k) {
+  float best[4];
+#pragma unroll
+  for (int part = 0; part < 4; ++part) best[part] = best_of_part[part];
+  put_higher_first(best[0], best[1]);
+  put_higher_first(best[2], best[3]);
+  put_higher_first(best[0], best[2]);
+  put_higher_first(best[1], best[3]);
+  put_higher_first(best[1], best[2]);
+  float lowest = best[3];
+#pragma unroll
+  for (int mask = 1; mask < Shape::kLanes; mask *= 2) {
+    if (4 * Shape::kLanes / (2 * mask) >= top_k) {
+      float other[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) other[i] = gpu.shfl_xor(best[3 - i], mask);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) best[i] = port::max(best[i], other[i]);
+      put_higher_first(best[0], best[2]);
+      put_higher_first(best[1], best[3]);
+      put_higher_first(best[0], best[1]);
+      put_higher_first(best[2], best[3]);
+      lowest = best[3];
+    } else {
+      lowest = port::min(lowest, gpu.shfl_xor(lowest, mask));
+    }
+  }
+  return lowest;
+}
+
+// The K-th highest of the parts' best, by counting: no K parts have anything above it. `highest` is the
+// token's place in shared memory, from `first` on.
+template <class Shape, class Thread, class Array>
+TY_DEVICE float bound_of_parts(Thread& gpu, const float (&value)[Shape::kItems], int top_k, Array& highest,
+                               int first) {
+  constexpr int kAll = Shape::kLanes * Shape::kParts;
+  const int lane = gpu.lane() % Shape::kLanes;
+  float best[Shape::kParts];
+#pragma unroll
+  for (int part = 0; part < Shape::kParts; ++part) {
+    best[part] = highest_of<Shape::kPart>(value + part * Shape::kPart);
+    highest(first + part * Shape::kLanes + lane) = best[part];
+  }
+  gpu.sync_warp();
+  int before[Shape::kParts] = {};
+#pragma unroll 8
+  for (int i = 0; i < kAll; i += 4) {
+    const port::Pack<float> others = gpu.load_pack(highest, first + i);
+#pragma unroll
+    for (int part = 0; part < Shape::kParts; ++part) {
+      const auto wins = [&](int j) { return others.item[j] > best[part] ? 1 : 0; };
+      before[part] += (wins(0) + wins(1)) + (wins(2) + wins(3));
+    }
+  }
+  float lowest = kInfinity;
+#pragma unroll
+  for (int part = 0; part < Shape::kParts; ++part) {
+    if (before[part] < top_k) lowest = port::min(lowest, best[part]);
+  }
+  return lanes_min<Shape::kLanes>(gpu, lowest);
+}
+
+}  // namespace tokenyard::gate

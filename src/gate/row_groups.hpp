@@ -1,0 +1,112 @@
+// Which groups of a row are kept, told by the lanes that hold them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "gate/order.hpp"
+#include "gate/router.hpp"
+#include "gate/row_shape.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+// The two highest of some values, as far as there are two. The best is NaN where one of the values is.
+struct TwoBest {
+  float best, second;
+};
+
+TY_DEVICE TwoBest merged(TwoBest a, TwoBest b) {
+  return {port::max_or_nan(a.best, b.best),
+          port::max(port::min(a.best, b.best), port::max(a.second, b.second))};
+}
+
+template <int kCount>
+TY_DEVICE TwoBest two_best(const float* value) {
+  if constexpr (kCount == 1) {
+    return {value[0], -kInfinity};
+  } else if constexpr (kCount == 2) {
+    return {port::max_or_nan(value[0], value[1]), port::min(value[0], value[1])};
+  } else {
+    return merged(two_best<kCount / 2>(value), two_best<kCount / 2>(value + kCount / 2));
+  }
+}
+
+struct GroupOfLane {
+  bool is_kept;
+  int place;     // how many groups are better
+  float second;  // the second best value in it
+};
+
+template <class Shape, class Thread, class Logit>
+TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, TwoBest of_lane) {
+  constexpr int kLanes = Shape::kLanes;
+  const int lane = gpu.lane() % kLanes;
+  const int lanes =
+      Shape::kGrouping == Grouping::kEight ? kLanes / 8 : router.group_size / Shape::kItems;  // of a group
+  TwoBest two = of_lane;
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    if (mask >= lanes) break;
+    two = merged(two, {gpu.shfl_xor(two.best, mask), gpu.shfl_xor(two.second, mask)});
+  }
+  const int32_t value =
+      order_of(router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best);
+  int before = 0;  // groups that win against this one
+  if constexpr (Shape::kIsFull && kLanes == 8) {
+#pragma unroll
+    for (int mask = 1; mask < kLanes; ++mask) {
+      // Of equals the lower wins: the one without the highest bit that they differ in.
+      const int bit = mask < 2 ? 0 : mask < 4 ? 1 : 2;
+      before += gpu.shfl_xor(value, mask) > value - (lane >> bit & 1);
+    }
+  } else {
+    // Each lane of a group compares it with one of the next `lanes` groups.
+    using Lanes = typename Thread::lane_mask;
+    const int first_of_token = gpu.lane() - lane;
+    const int first_of_group = lane & -lanes;
+    const Lanes members = ((Lanes{1} << (lanes - 1) << 1) - 1) << (first_of_token + first_of_group);
+    const auto compare = [&](int others, int end) {
+      const int other_first = others + (lane - first_of_group) * lanes;
+      const bool there = Shape::kIsFull || other_first < end;
+      const int32_t other = gpu.shfl(value, first_of_token + (there ? other_first : 0));
+      const bool wins = there && other > value - (other_first < first_of_group ? 1 : 0);
+      before += gpu.popcount(gpu.ballot(wins) & members);
+    };
+    if constexpr (Shape::kIsFull) {
+#pragma unroll
+      for (int others = 0; others < kLanes; others += kLanes * kLanes / 64) compare(others, kLanes);
+    } else {
+      const int used = router.num_experts / Shape::kItems;
+      for (int others = 0; others < used; others += lanes * lanes) compare(others, used);
+    }
+  }
+  return {before < router.kept_groups, before, two.second};
+}
+
+// Where lanes hold a group each and four are kept: what eight of their experts reach, closer than the lowest
+// second best. Of two groups together the fourth of the two best of each half, of such pairs the lower.
+template <class Shape, class Thread, class Array>
+TY_DEVICE float bound_of_four(Thread& gpu, Array& shared, int slot, const GroupOfLane& group,
+                              const TwoBest (&half)[2]) {
+  const float middle = port::min(half[0].best, half[1].best);
+  const float other_middle = port::max(half[0].second, half[1].second);
+  const float best[4] = {port::max(half[0].best, half[1].best), port::max(middle, other_middle),
+                         port::min(middle, other_middle), port::min(half[0].second, half[1].second)};
+  const int first = slot * Shape::kLanes * Shape::kParts;
+  if (group.is_kept) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) shared(first + group.place * 4 + i) = best[i];
+  }
+  gpu.sync_warp();
+  const int pair = first + gpu.lane() % 2 * 8;
+  const port::Pack<float> a = gpu.load_pack(shared, pair);
+  const port::Pack<float> b = gpu.load_pack(shared, pair + 4);
+  float fourth = kInfinity;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) fourth = port::min(fourth, port::max(a.item[i], b.item[3 - i]));
+  return port::min(fourth, gpu.shfl_xor(fourth, 1));
+}
+
+}  // namespace tokenyard::gate

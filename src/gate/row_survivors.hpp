@@ -1,0 +1,223 @@
+// Those of a row's experts that can be among the K best, from registers into shared memory.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "gate/router.hpp"
+#include "gate/row_bound.hpp"
+#include "gate/row_shape.hpp"
+#include "gate/row_values.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+// In the shared memory of a block with so many tokens.
+template <class Thread, class Shape, int kTokens>
+struct RowShared {
+  template <class T, int N>
+  using array = typename Thread::template array<T, N>;
+  array<typename Shape::Keys::Type, kTokens * Shape::kSlots> survivor;
+  array<typename Shape::Keys::Type, kTokens * Shape::kMaxK> ranked;
+  array<float, kTokens * Shape::kLanes * Shape::kParts> highest;
+  array<float, kTokens * Shape::kMaxK> by_rank;
+};
+
+template <class Thread, class Shape, class Shared>
+class RowSurvivors {
+ public:
+  using Logit = typename Shape::Logit;
+  using Keys = typename Shape::Keys;
+  using Values = RowValues<Shape>;
+
+  TY_DEVICE RowSurvivors(Thread& gpu, Shared& shared, int slot, int top_k)
+      : gpu_(gpu), shared_(shared), slot_(slot), top_k_(top_k), lane_(gpu.lane() % kLanes) {}
+
+  TY_DEVICE decltype(auto) key(int i) { return shared_.survivor(slot_ * Shape::kSlots + i); }
+
+  // No K parts of lanes have anything above it, and K reach it.
+  TY_DEVICE float sure_bound(const Values& values) {
+    return bound_of_parts<Shape>(gpu_, values.item, top_k_, shared_.highest, slot_ * kLanes * Shape::kParts);
+  }
+
+  struct Kept {
+    int count;       // at least K
+    bool have_keys;  // else they are experts, see make_keys()
+  };
+
+  // Keeps what reaches the bound, in any order. Where a lane `takes_part` or not is of its group. A bound of
+  // -inf says nothing.
+  TY_DEVICE Kept keep(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
+                      bool takes_part) {
+    if constexpr (Shape::kByMask) {
+      return keep_by_mask(router, row, values, bound, takes_part);
+    } else {
+      return keep_each(router, row, values, bound, takes_part);
+    }
+  }
+
+  // Of experts, from memory, shared out anew among the lanes.
+  TY_DEVICE void make_keys(const RowLoader<Shape>& loader, int kept) {
+#pragma unroll 1
+    for (int i = lane_; i < kept; i += kLanes) {
+      const auto expert = static_cast<int32_t>(key(i));
+      key(i) = Keys::of(loader.value_of(gpu_, expert), expert);
+    }
+    end_at(kept);
+    gpu_.sync_warp();
+  }
+
+  // Ranks are counted in steps.
+  TY_DEVICE void end_at(int kept) {
+    if (lane_ < Shape::kStep) key(kept + lane_) = Keys::kNobody;
+  }
+
+ private:
+  static constexpr int kLanes = Shape::kLanes;
+  static constexpr int kItems = Shape::kItems;
+
+  struct Places {
+    int before, all;
+  };
+
+  // Sums of a count over the token's lanes: those below, and all.
+  TY_DEVICE Places places_of(int count) {
+    if constexpr (kLanes == Thread::warp_size) {
+      Places places{0, gpu_.reduce_add(count)};
+#pragma unroll
+      for (int bit = 0; kItems >> bit != 0; ++bit) {
+        const auto lanes = gpu_.ballot((count >> bit & 1) != 0);
+        places.before += gpu_.popcount(lanes & gpu_.lanes_below()) << bit;
+      }
+      return places;
+    } else {
+      int sum = count;
+#pragma unroll
+      for (int delta = 1; delta < kLanes; delta *= 2) {
+        const int other = gpu_.shfl_up(sum, delta);
+        if (lane_ >= delta) sum += other;
+      }
+      return {sum - count, gpu_.shfl(sum, gpu_.lane() - lane_ + kLanes - 1)};
+    }
+  }
+
+  // More survivors than that take longer than to choose among equals.
+  static constexpr int kMany =
+      Shape::kWide ? port::min_of(kLanes, Shape::kMaxSurvivors) : Shape::kMaxSurvivors;
+
+  TY_DEVICE bool is_seldom(int count, float bound) {
+    return gpu_.any(count < top_k_ || count > kMany || bound == -kInfinity);
+  }
+
+  // Each value is put somewhere, which is faster than a branch. There are not more than lanes, each of which
+  // has left a key of nobody.
+  TY_DEVICE Kept keep_each(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
+                           bool takes_part) {
+    const float own_bound = takes_part ? bound : std::numeric_limits<float>::quiet_NaN();  // none reaches it
+    int count = 0;
+#pragma unroll
+    for (const float value : values.item) count += value >= own_bound;
+    const Places places = places_of(count);
+    if (is_seldom(places.all, bound)) {
+      return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
+    }
+    int at = places.before;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      const bool reaches = values.item[i] >= own_bound;
+      put(values, reaches ? at : Shape::kUnused + lane_, i);
+      at += reaches;
+    }
+    gpu_.sync_warp();
+    return {places.all, true};
+  }
+
+  // Values are not NaN. The sign of a difference tells which are below: of 0 and -0 neither is.
+  TY_DEVICE Kept keep_by_mask(const Router<Logit>& router, const Logit* row, const Values& values,
+                              float bound, bool takes_part) {
+    const float own_bound = bound == 0 ? -0.0f : bound;
+    uint32_t below = 0;
+#pragma unroll
+    for (int i = kItems - 1; i >= 0; --i) {
+      below = below << 1 | std::bit_cast<uint32_t>(values.item[i] - own_bound) >> 31;
+    }
+    constexpr uint32_t kAll = static_cast<uint32_t>((uint64_t{1} << kItems) - 1);
+    uint32_t survives = takes_part ? ~below & kAll : 0;
+    const Places places = places_of(gpu_.popcount(survives));
+    if (is_seldom(places.all, bound)) {
+      return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
+    }
+    for (int at = places.before; survives != 0; survives &= survives - 1) {
+      key(at++) = Shape::expert_of(lane_, gpu_.lowest(survives));
+    }
+    gpu_.sync_warp();
+    return {places.all, false};
+  }
+
+  TY_DEVICE void put(const Values& values, int at, int item) {
+    key(at) = Keys::of(values.item[item], Shape::expert_of(lane_, item));
+  }
+
+  // For any values: of the bound's equals only the first K, by a better bound where that is not few enough.
+  static TY_DEVICE_SELDOM int keep_few_equals(Thread gpu, const Router<Logit>& router, const Logit* row,
+                                              Shared& shared, int slot, Values values, float bound,
+                                              bool takes_part) {
+    RowSurvivors survivors(gpu, shared, slot, router.top_k);
+#pragma unroll
+    for (float& value : values.item) value = takes_part ? port::max(value, -kInfinity) : -kInfinity;
+    for (bool is_sure = false;; is_sure = true) {
+      uint32_t above = 0, equal = 0;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        above |= (values.item[i] > bound ? 1u : 0u) << i;
+        equal |= (values.item[i] == bound ? 1u : 0u) << i;
+      }
+      const Places places = survivors.places_of(gpu.popcount(above));
+      const int equals = survivors.places_of(gpu.popcount(equal)).all;
+      const int kept = places.all + port::min_of(equals, router.top_k);
+      const bool fits = places.all + equals >= router.top_k && kept <= Shape::kMaxSurvivors;
+      if (is_sure || !gpu.any(!fits)) {
+        survivors.put_above(RowLoader<Shape>(router, row, survivors.lane_), above, places.before);
+        survivors.put_equals(equal, bound, places.all);
+        survivors.end_at(kept);
+        gpu.sync_warp();
+        return kept;
+      }
+      const float sure = survivors.sure_bound(values);
+      if (!fits) bound = sure;
+    }
+  }
+
+  TY_DEVICE void put_above(const RowLoader<Shape>& loader, uint32_t above, int at) {
+    for (; above != 0; above &= above - 1) {
+      const int32_t expert = Shape::expert_of(lane_, gpu_.lowest(above));
+      key(at++) = Keys::of(loader.value_of(gpu_, expert), expert);
+    }
+  }
+
+  // The first K by their ids: lane after lane where there are groups, else chunk after chunk.
+  TY_DEVICE void put_equals(uint32_t equal, float bound, int first) {
+    constexpr int kRun =
+        Shape::kGrouped ? kItems : Shape::kChunk;  // items of a lane that follow on each other
+    if (Shape::kGrouped) equal = Shape::in_order_of_ids(lane_, equal);
+    int before_run = 0;
+#pragma unroll 1
+    for (int item = 0; item < kItems; item += kRun) {
+      auto run = static_cast<uint32_t>(equal >> item & ((uint64_t{1} << kRun) - 1));
+      const Places places = places_of(gpu_.popcount(run));
+      const int32_t expert = Shape::kGrouped ? lane_ * kItems : Shape::expert_of(lane_, item);
+      for (int before = before_run + places.before; run != 0 && before < top_k_; run &= run - 1) {
+        key(first + before++) = Keys::of(bound, expert + gpu_.lowest(run));
+      }
+      before_run += places.all;
+    }
+  }
+
+  Thread& gpu_;
+  Shared& shared_;
+  const int slot_, top_k_, lane_;
+};
+
+}  // namespace tokenyard::gate

@@ -1,0 +1,121 @@
+// A row of logits into the registers of its lanes, as selection values.
+#pragma once
+
+#include <cstdint>
+
+#include "gate/router.hpp"
+#include "gate/row_chunk.hpp"
+#include "gate/row_shape.hpp"
+#include "gate/selection.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+
+namespace tokenyard::gate {
+
+// Of the experts of one lane.
+template <class Shape>
+struct RowValues {
+  float item[Shape::kItems];
+};
+
+template <class Shape>
+class RowLoader {
+ public:
+  using Logit = typename Shape::Logit;
+  using Values = RowValues<Shape>;
+
+  TY_DEVICE RowLoader(const Router<Logit>& router, const Logit* row, int lane)
+      : router_(router), row_(row), lane_(lane) {}
+
+  // What is not there is -inf. NaN is left where lanes are narrow, and of logits without groups.
+  template <class Thread>
+  TY_DEVICE Values load(Thread& gpu) const {
+    Logits logits[Shape::kChunks];
+#pragma unroll
+    for (int c = 0; c < Shape::kChunks; ++c) logits[c] = load_logits(row_, c);
+    Values values;
+#pragma unroll
+    for (int c = 0; c < Shape::kChunks; ++c) {
+      Bias bias;
+      if constexpr (Shape::kBiased) bias = load_bias(router_.bias, c);
+#pragma unroll
+      for (int i = 0; i < Shape::kChunk; ++i) {
+        float& value = values.item[c * Shape::kChunk + i];
+        value = logits[c][i];
+        if constexpr (Shape::kBiased) {
+          value = Shape::kWide ? safe_selection_value<Shape::kSelection, Logit>(gpu, value, bias[i])
+                               : selection_value<Shape::kSelection, Logit>(gpu, value, bias[i]);
+          if (!is_there(c)) value = -kInfinity;
+        } else if constexpr (Shape::kGrouped) {
+          value = port::max(value, -kInfinity);
+        }
+      }
+    }
+    return values;
+  }
+
+  // What is NaN put right: -inf, or what safe_selection_value() says.
+  static TY_DEVICE_SELDOM Values without_nan(const Router<Logit>& router, const Logit* row, int lane,
+                                             Values values) {
+    const RowLoader loader(router, row, lane);
+#pragma unroll
+    for (int c = 0; c < Shape::kChunks; ++c) {
+      const Logits logits = loader.load_logits(row, c);
+      Bias bias;
+      if constexpr (Shape::kBiased) bias = loader.load_bias(router.bias, c);
+#pragma unroll
+      for (int i = 0; i < Shape::kChunk; ++i) {
+        float& value = values.item[c * Shape::kChunk + i];
+        if (value == value) continue;
+        value = -kInfinity;
+        if constexpr (Shape::kSelection == Selection::kSigmoid) {
+          const float x = logits[i];
+          if (x == x) value = (x > 0 ? 1.0f : 0.0f) + bias[i];
+        }
+      }
+    }
+    return values;
+  }
+
+  // Of one expert; not NaN but for a logit.
+  template <class Thread>
+  TY_DEVICE float value_of(Thread& gpu, int32_t expert) const {
+    const float x = port::to_float(row_[expert]);
+    if constexpr (!Shape::kBiased) return x;
+    return safe_selection_value<Shape::kSelection, Logit>(gpu, x, router_.bias[expert]);
+  }
+
+ private:
+  using Logits = Chunk<Logit, Shape::kChunk>;
+  using Bias = Chunk<float, Shape::kChunk>;
+
+  TY_DEVICE bool is_there(int c) const {
+    return Shape::kIsFull || Shape::first_of_chunk(lane_, c) < router_.num_experts;
+  }
+
+  TY_DEVICE Logits load_logits(const Logit* row, int c) const {
+    Logits logits;
+    if (is_there(c)) {
+      logits.load(row + Shape::first_of_chunk(lane_, c));
+    } else {
+      logits.fill(kMinusInfinity<Logit>);
+    }
+    return logits;
+  }
+
+  TY_DEVICE Bias load_bias(const float* all, int c) const {
+    Bias bias;
+    if (is_there(c)) {
+      bias.load(all + Shape::first_of_chunk(lane_, c));
+    } else {
+      bias.fill(0);
+    }
+    return bias;
+  }
+
+  const Router<Logit>& router_;
+  const Logit* const row_;
+  const int lane_;
+};
+
+}  // namespace tokenyard::gate
