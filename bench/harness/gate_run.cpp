@@ -199,7 +199,13 @@ Status GateRun::set_logits(const std::vector<float>& logits) {
   return state_->logits.buffer.write(state_->logits.image.data());
 }
 
-Status GateRun::launch(Stream stream) { return as_status(ty_gate(state_->device, &state_->args, stream)); }
+Status GateRun::launch(Stream stream) { return launch(stream, logits()); }
+
+Status GateRun::launch(Stream stream, const void* logits) {
+  ty_gate_args args = state_->args;
+  args.logits = logits;
+  return as_status(ty_gate(state_->device, &args, stream));
+}
 
 Status GateRun::collect(GateOutputs& outputs) {
   State& state = *state_;

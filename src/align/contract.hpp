@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/check.hpp"
 #include "runtime/status.hpp"
 #include "tokenyard/tokenyard.h"
 
@@ -42,10 +43,12 @@ struct Problem {
 int64_t capacity(int64_t num_pairs, int32_t experts, int32_t block_size);
 int64_t min_capacity(int64_t num_pairs, int32_t experts, int32_t block_size);
 
-enum class Pointers { kRequired, kMayBeNull };
-
 // Checks `args` (of any version of the struct) and fills `problem`, or says what is wrong with which
-// argument. Size queries allow null pointers.
+// argument.
 Status check(const ty_align_args* args, Pointers pointers, Problem& problem);
+
+// The two halves of it, for who fills some fields in between: the struct in this version, then its values.
+Status read(const ty_align_args* given, ty_align_args& args);
+Status check(const ty_align_args& args, Pointers pointers, Problem& problem);
 
 }  // namespace tokenyard::align
