@@ -17,6 +17,7 @@ add_library(tokenyard_objects OBJECT
   src/gate/run.cpp
   src/port/cpu_runtime.cpp
   src/route/contract.cpp
+  src/route/plan.cpp
   src/route/run.cpp
   src/runtime/api.cpp
   src/runtime/backend.cpp)

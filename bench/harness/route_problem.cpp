@@ -9,6 +9,36 @@
 #include "harness/random.hpp"
 
 namespace tokenyard::harness {
+namespace {
+
+// What one launch is made for, which few shapes are that are drawn from all.
+GateShape draw_small_shape(uint64_t seed, int64_t max_logits) {
+  static const std::vector<int32_t> experts{1, 8, 60, 64, 128, 129, 200, 256, 256, 256};
+  static const std::vector<ty_dtype> dtypes{TY_FLOAT32, TY_BFLOAT16};
+  Random random(seed);
+  GateShape shape;
+  shape.seed = seed;
+  shape.experts = static_cast<int32_t>(std::min<int64_t>(random.any_of(experts), max_logits));
+  shape.top_k = static_cast<int32_t>(random.between(1, std::min(shape.experts, 8)));
+  shape.tokens = random.between(1, std::min<int64_t>(64, max_logits / shape.experts));
+  shape.dtype = random.any_of(dtypes);
+  if (random.one_in(4)) shape.row_stride = shape.experts + random.between(1, 20);
+  shape.bias = random.one_in(2);
+  shape.bias_as_logits = shape.bias && random.one_in(4);
+  if (shape.bias) shape.score = TY_GATE_SIGMOID;
+  if (shape.bias && shape.experts == 256 && random.one_in(2)) {
+    shape.groups = 8;
+    shape.kept_groups = static_cast<int32_t>(random.between(1, 8));
+    if (random.one_in(2)) shape.group_score = TY_GATE_GROUP_TOP2;
+  }
+  shape.weights = random.one_in(2) ? TY_GATE_RENORMALIZED : TY_GATE_RAW;
+  if (random.one_in(4)) shape.padding = random.between(0, shape.tokens);
+  shape.int64_ids = random.one_in(4);
+  shape.logits = static_cast<Logits>(random.below(9));
+  return shape;
+}
+
+}  // namespace
 
 AlignShape RouteShape::align() const {
   return {.tokens = gate.tokens,
@@ -33,12 +63,14 @@ RouteProblem draw(const RouteShape& shape) {
 
 RouteShape draw_route_shape(uint64_t seed, int64_t max_logits) {
   static const std::vector<int32_t> blocks{1, 2, 7, 16, 17, 32, 64, 64, 100, 128, 128, 256};
-  RouteShape shape{.gate = draw_gate_shape(seed, max_logits)};
+  Random random(seed + 1);
+  const bool is_small = random.one_in(2);
+  RouteShape shape{.gate = is_small ? draw_small_shape(seed, max_logits) : draw_gate_shape(seed, max_logits)};
   if (shape.gate.experts + shape.gate.shared > align::kMaxExperts) shape.gate.shared = 0;
   while (shape.align().experts > align::kMaxExperts) --shape.gate.replicas;
-  Random random(seed + 1);
   shape.block = random.any_of(blocks);
-  if (random.one_in(4)) shape.local_experts = static_cast<int32_t>(random.between(1, shape.align().experts));
+  if (!is_small && random.one_in(4))
+    shape.local_experts = static_cast<int32_t>(random.between(1, shape.align().experts));
   shape.several_on_one = shape.local_experts > 0 && random.one_in(2);
   if (random.one_in(3)) shape.extra_capacity = random.between(-4096, 4096);
   return shape;

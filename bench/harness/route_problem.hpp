@@ -31,7 +31,8 @@ struct RouteProblem {
 
 RouteProblem draw(const RouteShape& shape);
 
-// A random shape for verify: every option of the two operations is taken now and then.
+// A random shape for verify: every option of the two operations is taken now and then, and what one launch is
+// made for half of the time.
 RouteShape draw_route_shape(uint64_t seed, int64_t max_logits);
 
 }  // namespace tokenyard::harness

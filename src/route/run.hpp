@@ -1,4 +1,4 @@
-// route on a backend: gate's launch and align's.
+// route on a backend: in one launch, or gate's and then align's.
 #pragma once
 
 #include <cstddef>
