@@ -28,17 +28,18 @@ void RouteCommand::run() const {
   const Device device = open_device(device_name);
   check_shape(shape);
   const harness::RouteProblem problem = harness::draw(shape);
-  const harness::RouteOptions options{.path = path.value_or(TY_ROUTE_AUTO)};
+  const harness::RouteOptions options{.path = path.value_or(TY_ROUTE_AUTO), .optional_outputs = false};
   harness::RouteOutputs outputs;
   require(harness::run_route(device.id, problem, options, outputs));
   const harness::AlignProblem order = problem.align(outputs.gate.ids);
+  const harness::AlignOutputs sorted = harness::expected(order);  // with the loads, too
 
   fmt::print("{}  {} tokens x {} of {} experts, blocks of {}\n", terminal.paint(fmt::emphasis::bold, "route"),
              shape.gate.tokens, shape.gate.top_k, shape.gate.experts, shape.block);
   const Summary summary(terminal);
   summary.device(device);
   summary.line("path", "{}", route_explanation(device, shape, options.path));
-  summary.order(order, outputs.align);
+  summary.order(order, sorted);
   if (!device.is_simulated()) {
     RouteTimer timer(device, {problem}, options);
     summary.time(device, timer.measure());
@@ -48,9 +49,8 @@ void RouteCommand::run() const {
   const std::string wrong = harness::difference(problem, outputs, gate);
   summary.verified(wrong, "ids and weights are gate's, the order is the reference's");
   if (fits_choices_picture(problem.gate)) fmt::print("\n{}", choices_picture(problem.gate, outputs.gate));
-  fmt::print("\n{}", fits_blocks_picture(order)
-                         ? blocks_picture(terminal, order, outputs.align)
-                         : loads_picture(terminal, outputs.align.counts, LoadOrder::kById));
+  fmt::print("\n{}", fits_blocks_picture(order) ? blocks_picture(terminal, order, sorted)
+                                                : loads_picture(terminal, sorted.counts, LoadOrder::kById));
   if (!wrong.empty()) throw Failure(fmt::format("the result is wrong: {}", wrong));
 }
 

@@ -73,6 +73,15 @@ class Outputs {
     }
   }
 
+  // One of them.
+  TY_DEVICE void write_block(int32_t index, const Run& run) const {
+    block_expert_[index] = run.expert;
+    if (kOptional && block_rows_ != nullptr) {
+      const int32_t rest = run.pairs - (index - run.first_block) * block.divisor();
+      block_rows_[index] = port::min_of(rest, block.divisor());
+    }
+  }
+
   // A block as a whole but for its pairs, by one warp: `pairs` of `expert`, or none and -1. No block beyond
   // the last is written.
   template <class Thread>
@@ -147,14 +156,6 @@ class Outputs {
 #pragma unroll 1
     for (uint32_t at = begin + static_cast<uint32_t>(gpu.lane()); at < end; at += Thread::warp_size) {
       sorted_pair_ids_[at] = num_pairs;
-    }
-  }
-
-  TY_DEVICE void write_block(int32_t index, const Run& run) const {
-    block_expert_[index] = run.expert;
-    if (kOptional && block_rows_ != nullptr) {
-      const int32_t rest = run.pairs - (index - run.first_block) * block.divisor();
-      block_rows_[index] = port::min_of(rest, block.divisor());
     }
   }
 

@@ -37,6 +37,7 @@ struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kRows > 1;
+  static constexpr bool awaits_previous = true;
   static constexpr int kSorters = tuning::sorters(kThreads, kBins);  // threads
   static constexpr int kTile = kSorters * kItems;
   static_assert(kBins <= kThreads && kTile <= 1 << 16);
@@ -77,6 +78,7 @@ struct Tile {
     const bool holder = gpu.warp() < kHolders<Thread>;
     const bool sorter = sorter_warp(gpu) >= 0;
 
+    gpu.await_previous();
     int32_t expert[kItems];
     if (sorter) {
       ids.template load<kItems>(gpu.block() * chunk, offset(gpu), Thread::warp_size, length(gpu), rows(),

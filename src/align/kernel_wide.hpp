@@ -41,6 +41,7 @@ struct Wide {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = true;
+  static constexpr bool awaits_previous = false;
   static constexpr int kSlice = kExperts / kCluster;
   static constexpr int kSorters = tuning::sorters(kThreads, kSlice);  // threads
   static constexpr int kTile = kSorters * kItems;

@@ -141,6 +141,18 @@ class Thread {
     }
   }
 
+  // Without effect where nothing is linked.
+  TY_DEVICE void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  }
+  TY_DEVICE void await_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  }
+
   // One counter per launch would need a workspace; the runtime's own barrier keeps it for cooperative grids.
   TY_DEVICE void sync_grid();
 
@@ -316,10 +328,10 @@ struct Port {
   }
 
   template <class Kernel>
-  static Status launch(const Kernel& kernel, int blocks, void* stream) {
+  static Status launch(const Kernel& kernel, int blocks, void* stream, bool linked = false) {
     constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
     if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
-    cudaLaunchAttribute attributes[2];
+    cudaLaunchAttribute attributes[3];
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(Kernel::threads);
@@ -335,6 +347,10 @@ struct Port {
       attributes[config.numAttrs].val.clusterDim.x = Kernel::cluster;
       attributes[config.numAttrs].val.clusterDim.y = 1;
       attributes[config.numAttrs++].val.clusterDim.z = 1;
+    }
+    if (linked) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }
     const cudaError_t error = cudaLaunchKernelEx(&config, run<Kernel>, kernel);
     return to_status(error, "cudaLaunchKernelEx");

@@ -38,6 +38,10 @@ struct Api {
     out.warp_size = given.warpSize;
     out.max_cluster = given.major >= 9 ? 8 : 1;  // the portable size
     out.cooperative = given.cooperativeLaunch != 0;
+    int driver = 0;
+    constexpr int kFirstThatCapturesLinks = 12030;
+    out.linked =
+        given.major >= 9 && cudaDriverGetVersion(&driver) == cudaSuccess && driver >= kFirstThatCapturesLinks;
     return {};
   }
 

@@ -54,7 +54,7 @@ struct ClusterRoute {
   gate::Router<typename Shape::Logit> router;
   gate::Outputs out;
   gate::WeightRule rule;
-  align::Outputs<true> order;
+  align::Outputs<false> order;
 
   explicit ClusterRoute(const Problem& problem)
       : router(problem.gate), out(problem.gate), rule(problem.gate), order(problem.align) {}
@@ -81,14 +81,15 @@ struct ClusterRoute {
     }
     gpu.template wait_cluster<kCluster>();
     if (is_gate_warp(gpu) && warp_has_tokens(gpu)) deliver(gpu, shared, slot, token, chosen);
-    if constexpr (kCluster > 1) gpu.template await_inbox<kCluster>(shared.inbox);
     gpu.sync_block();
+    if constexpr (kCluster > 1) gpu.template await_inbox<kCluster>(shared.inbox);
     sort(gpu, shared);
   }
 
  private:
   static constexpr int kGateThreads = kTokensOfBlock * Shape::kLanes;
   static constexpr int kFillThreads = kThreads - kGateThreads;
+  static constexpr int kPairs = (kTokens * kMaxK + kThreads - 1) / kThreads;  // of a thread
   static_assert(kFillThreads > 0);
 
   template <class Thread>
@@ -154,11 +155,10 @@ struct ClusterRoute {
 
   template <class Thread, class S>
   TY_DEVICE void sort(Thread& gpu, S& shared) const {
-    constexpr int kPairs = (kTokens * kMaxK + kThreads - 1) / kThreads;
     int32_t expert[kPairs];
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) {
-      const int token = (gpu.thread() + i * kThreads) / kMaxK;
+      const int token = token_of(gpu, i);
       const int k = gpu.thread() % kMaxK;
       expert[i] = token < router.num_tokens && k < router.top_k ? id_of(shared, token, k) : kNobody;
       if (expert[i] == kNobody) continue;
@@ -166,89 +166,101 @@ struct ClusterRoute {
       gpu.or_bits(shared.active(expert[i] / 32), 1u << expert[i] % 32);
     }
     gpu.sync_block();
-
-    // Where no expert can have more pairs than a block, those with pairs have one each.
-    const bool is_short = router.num_tokens <= order.block.divisor();
-    align::Run run{gpu.thread(), 0, 0, 0};
-    const bool has_run = run.expert < router.num_experts;
-    if (has_run) {
-#pragma unroll
-      for (int word = 0; word < kWords; ++word)
-        run.pairs += gpu.popcount(shared.tokens(cell(run.expert, word)));
-      run.blocks = order.block.ceil(run.pairs);
-    }
-    int32_t used;
-    if (is_short) {
-      run.first_block = active_below(gpu, shared, port::min_of(run.expert, kExperts));
-      used = active_below(gpu, shared, kExperts);
+    // Where no expert can have more pairs than a block, those that have some have one each.
+    if (router.num_tokens <= order.block.divisor()) {
+      place_in_single_blocks(gpu, shared, expert);
     } else {
-      const port::ScanResult scan =
-          port::block_exclusive_sum<kThreads, kExperts>(gpu, run.blocks, shared.partial);
-      run.first_block = scan.before;
-      used = scan.total;
-      if (has_run) shared.first_block(run.expert) = run.first_block;
-      gpu.sync_block();
+      place_in_runs(gpu, shared, expert);
     }
-    const int rank = gpu.template cluster_rank<kCluster>();
-    if (has_run && run.expert % kCluster == rank) {
-      if (out.counts != nullptr) out.counts[run.expert] = run.pairs;
-      order.write_expert(run);
-      order.write_blocks(run, 0, 1);
-    }
-#pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-      const int token = (gpu.thread() + i * kThreads) / kMaxK;
-      const int k = gpu.thread() % kMaxK;
-      if (token >= router.num_tokens || k >= router.top_k) continue;
-      const int32_t pair = token * router.top_k + k;
-      if (expert[i] == kNobody) {
-        if (rank == 0) order.write_dropped_pair(pair);
-        continue;
-      }
-      const int32_t first = is_short ? active_below(gpu, shared, expert[i])
-                                     : static_cast<int32_t>(shared.first_block(expert[i]));
-      const int32_t at = first * order.block.divisor() + tokens_below(gpu, shared, expert[i], token);
-      if (order.template stretch_of<Thread>(at) % kCluster == rank) order.write_pair(at, pair);
-    }
-    order.write_unused_blocks(used, rank * kThreads + gpu.thread(), kCluster * kThreads);
-    if (rank == 0 && gpu.thread() == 0) {
-      order.write_totals(used);
-      if (order.wants_dropped()) order.write_dropped(num_real() * router.top_k);
-    }
-  }
-
-  TY_DEVICE int32_t num_real() const {
-    if (out.num_real_tokens == nullptr) return router.num_tokens;
-    const int32_t real = *out.num_real_tokens;
-    return real < 0 ? 0 : port::min_of(real, router.num_tokens);
   }
 
   template <class Thread, class S>
-  static TY_DEVICE int32_t active_below(Thread& gpu, S& shared, int32_t expert) {
-    int32_t below = 0;
+  TY_DEVICE void place_in_single_blocks(Thread& gpu, S& shared, const int32_t (&expert)[kPairs]) const {
+    int32_t active[kExperts / 32];
 #pragma unroll
     for (int first = 0; first < kExperts / 32; first += 4) {
       const port::Pack<uint32_t> words = gpu.load_pack(shared.active, first);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int32_t bits = expert - (first + i) * 32;
-        const uint32_t mask = bits >= 32 ? ~0u : bits <= 0 ? 0 : (1u << bits) - 1;
-        below += gpu.popcount(words.item[i] & mask);
-      }
+      for (int i = 0; i < 4; ++i) active[first + i] = gpu.popcount(words.item[i]);
     }
-    return below;
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) {
+      if (expert[i] == kNobody) continue;
+      int32_t first = gpu.popcount(shared.active(expert[i] / 32) & ((1u << expert[i] % 32) - 1));
+#pragma unroll
+      for (int word = 0; word < kExperts / 32 - 1; ++word) {
+        if (word < expert[i] / 32) first += active[word];
+      }
+      const int32_t rank = place(gpu, shared, i, expert[i], first);
+      if (rank == 0 && is_owner(gpu, first)) order.write_block(first, {expert[i], 1, first, 1});
+    }
+    int32_t used = 0;
+#pragma unroll
+    for (const int32_t count : active) used += count;
+    write_rest(gpu, used);
   }
 
   template <class Thread, class S>
-  static TY_DEVICE int32_t tokens_below(Thread& gpu, S& shared, int32_t expert, int token) {
-    int32_t below = 0;
+  TY_DEVICE void place_in_runs(Thread& gpu, S& shared, const int32_t (&expert)[kPairs]) const {
+    align::Run run{gpu.thread(), 0, 0, 0};
+    const bool has_run = run.expert < router.num_experts;
+    if (has_run) {
+#pragma unroll
+      for (int word = 0; word < kWords; ++word) {
+        run.pairs += gpu.popcount(shared.tokens(cell(run.expert, word)));
+      }
+      run.blocks = order.block.ceil(run.pairs);
+    }
+    const port::ScanResult blocks =
+        port::block_exclusive_sum<kThreads, kExperts>(gpu, run.blocks, shared.partial);
+    run.first_block = blocks.before;
+    if (has_run) {
+      shared.first_block(run.expert) = run.first_block;
+      if (is_owner(gpu, run.expert)) order.write_blocks(run, 0, 1);
+    }
+    gpu.sync_block();
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) {
+      if (expert[i] == kNobody) continue;
+      place(gpu, shared, i, expert[i], static_cast<int32_t>(shared.first_block(expert[i])));
+    }
+    write_rest(gpu, blocks.total);
+  }
+
+  // Writes the thread's i-th pair, if the slot is the block's; returns its rank.
+  template <class Thread, class S>
+  TY_DEVICE int32_t place(Thread& gpu, S& shared, int i, int32_t expert, int32_t first_block) const {
+    const int token = token_of(gpu, i);
+    int32_t rank = 0;
 #pragma unroll
     for (int word = 0; word < kWords; ++word) {
-      const int bits = token - word * 32;
-      const uint32_t mask = bits >= 32 ? ~0u : bits <= 0 ? 0 : (1u << bits) - 1;
-      below += gpu.popcount(shared.tokens(cell(expert, word)) & mask);
+      const uint32_t tokens = shared.tokens(cell(expert, word));
+      const uint32_t below = word == token / 32 ? (1u << token % 32) - 1 : word < token / 32 ? ~0u : 0;
+      rank += gpu.popcount(tokens & below);
     }
-    return below;
+    const int32_t slot = first_block * order.block.divisor() + rank;
+    if (is_owner(gpu, order.template stretch_of<Thread>(slot))) {
+      order.write_pair(slot, token * router.top_k + gpu.thread() % kMaxK);
+    }
+    return rank;
+  }
+
+  template <class Thread>
+  TY_DEVICE void write_rest(Thread& gpu, int32_t used) const {
+    const int rank = gpu.template cluster_rank<kCluster>();
+    order.write_unused_blocks(used, rank * kThreads + gpu.thread(), kCluster * kThreads);
+    if (rank == 0 && gpu.thread() == 0) order.write_totals(used);
+  }
+
+  template <class Thread>
+  static TY_DEVICE bool is_owner(Thread& gpu, int32_t number) {
+    return number % kCluster == gpu.template cluster_rank<kCluster>();
+  }
+
+  // Of the thread's i-th pair.
+  template <class Thread>
+  static TY_DEVICE int token_of(Thread& gpu, int i) {
+    return (gpu.thread() + i * kThreads) / kMaxK;
   }
 };
 

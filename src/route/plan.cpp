@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "align/plan.hpp"
 #include "runtime/text.hpp"
 
 namespace tokenyard::route {
@@ -21,6 +22,7 @@ const char* foreign_to_one(const Problem& problem) {
   if (gate.num_shared_experts > 0) return "shared experts";
   if (gate.replicas != nullptr) return "replicas";
   if (problem.align.expert_map != nullptr) return "an expert map";
+  if (gate.counts != nullptr || align::has_optional_outputs(problem.align)) return "optional outputs";
   if (gate.lanes != 0 || problem.align.path != TY_ALIGN_AUTO) return "parts that go a way of their own";
   return nullptr;
 }

@@ -22,7 +22,9 @@ Status run(const Backend& backend, const DeviceProperties& device, const Problem
                                  ", expected what one launch takes (", chosen.why, "): use TY_ROUTE_AUTO")};
   }
   TY_RETURN_IF_ERROR(gate::run(backend, device, problem.gate, stream));
-  return backend.align.run(device, problem.align, workspace, stream);
+  align::Problem order = problem.align;
+  order.linked = device.linked && problem.gate.num_tokens > 0;  // else gate launches nothing
+  return backend.align.run(device, order, workspace, stream);
 }
 
 std::string explain(const Backend& backend, const DeviceProperties& device, const Problem& problem) {
