@@ -122,7 +122,7 @@ struct ClusterRoute {
   template <class Thread, class S>
   TY_DEVICE void deliver(Thread& gpu, S& shared, int slot, int64_t token, const gate::Chosen& chosen) const {
     const bool exists = token < router.num_tokens;
-    const bool is_real = exists && out.is_real(token);
+    const bool is_real = exists && (out.is_plain || out.is_real(token));
     const bool is_chosen = is_real && chosen.rank < router.top_k;
     if (is_chosen) shared.own_ids(slot * kMaxK + chosen.rank) = static_cast<uint16_t>(chosen.expert);
     const int lane = gpu.lane() % Shape::kLanes;
@@ -134,8 +134,12 @@ struct ClusterRoute {
                                      lane);
       }
     }
-    if (is_chosen) out.put(token, chosen.rank, chosen.expert, chosen.weight);
-    if (exists && !is_real && lane < router.top_k) out.put_padding(token, lane);
+    if (out.is_plain) [[likely]] {
+      if (is_chosen) out.put_plain(token, chosen.rank, chosen.expert, chosen.weight);
+    } else {
+      if (is_chosen) out.put(token, chosen.rank, chosen.expert, chosen.weight);
+      if (exists && !is_real && lane < router.top_k) out.put_padding(token, lane);
+    }
   }
 
   template <class S>
@@ -167,7 +171,7 @@ struct ClusterRoute {
     }
     gpu.sync_block();
     // Where no expert can have more pairs than a block, those that have some have one each.
-    if (router.num_tokens <= order.block.divisor()) {
+    if (router.num_tokens <= order.block.divisor()) [[likely]] {
       place_in_single_blocks(gpu, shared, expert);
     } else {
       place_in_runs(gpu, shared, expert);

