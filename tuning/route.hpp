@@ -13,10 +13,12 @@ struct RouteLaunch {
   constexpr int64_t all_tokens() const { return int64_t{cluster} * tokens; }
 };
 
-// The first that holds all tokens runs. Larger batches take gate's launch and align's.
-inline constexpr RouteLaunch kNvidiaRoute[] = {{512, 1, 8}, {512, 8, 8}};
+// The first that holds all tokens runs. Larger batches take gate's launch and align's. Four tokens a block
+// were faster than eight on an H200, and beyond 64 tokens two launches:
+// bench/results/h200-route-variants.json.
+inline constexpr RouteLaunch kNvidiaRoute[] = {{256, 1, 4}, {256, 4, 4}, {256, 8, 4}, {256, 16, 4}};
 
 // The executor: one block, and clusters.
-inline constexpr RouteLaunch kSimtRoute[] = {{384, 1, 4}, {320, 4, 2}, {512, 8, 8}};
+inline constexpr RouteLaunch kSimtRoute[] = {{256, 1, 4}, {320, 4, 2}, {512, 8, 8}};
 
 }  // namespace tokenyard::tuning

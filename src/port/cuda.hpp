@@ -310,9 +310,9 @@ struct Port {
   using Thread = cuda::Thread;
   static constexpr bool has_clusters = true;
 
-  // More than 48 KiB of shared memory, once per kernel and device.
-  template <class Kernel>
-  static Status allow_shared_memory(size_t bytes) {
+  // What a kernel must be allowed before it is launched, once per kernel and device.
+  template <class Kernel, cudaFuncAttribute kAttribute>
+  static Status allow(int value) {
     static std::mutex mutex;
     static std::set<int> done;
     int device = 0;
@@ -320,17 +320,27 @@ struct Port {
     const std::lock_guard lock(mutex);
     if (done.contains(device)) return {};
     TY_RETURN_IF_ERROR(
-        to_status(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(bytes)),
-                  "cudaFuncSetAttribute"));
+        to_status(cudaFuncSetAttribute(run<Kernel>, kAttribute, value), "cudaFuncSetAttribute"));
     done.insert(device);
+    return {};
+  }
+  template <class Kernel>
+  static Status allow_size() {
+    constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
+    if constexpr (shared_bytes > 48 * 1024) {
+      TY_RETURN_IF_ERROR((allow<Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize>(shared_bytes)));
+    }
+    constexpr int kPortableCluster = 8;
+    if constexpr (Kernel::cluster > kPortableCluster) {
+      TY_RETURN_IF_ERROR((allow<Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed>(1)));
+    }
     return {};
   }
 
   template <class Kernel>
   static Status launch(const Kernel& kernel, int blocks, void* stream, bool linked = false) {
     constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
-    if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
+    TY_RETURN_IF_ERROR(allow_size<Kernel>());
     cudaLaunchAttribute attributes[3];
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
@@ -360,7 +370,7 @@ struct Port {
   template <class Kernel>
   static Status resident_blocks(int multiprocessors, int& blocks) {
     constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
-    if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
+    TY_RETURN_IF_ERROR(allow_size<Kernel>());
     if constexpr (Kernel::cluster > 1) {
       cudaLaunchAttribute attribute;
       attribute.id = cudaLaunchAttributeClusterDimension;
