@@ -19,6 +19,6 @@ struct RouteLaunch {
 inline constexpr RouteLaunch kNvidiaRoute[] = {{256, 1, 4}, {256, 4, 4}, {256, 8, 4}, {256, 16, 4}};
 
 // The executor: one block, and clusters.
-inline constexpr RouteLaunch kSimtRoute[] = {{256, 1, 4}, {320, 4, 2}, {512, 8, 8}};
+inline constexpr RouteLaunch kSimtRoute[] = {{256, 1, 4}, {512, 8, 8}};
 
 }  // namespace tokenyard::tuning

@@ -38,7 +38,7 @@ Bytes bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 ty_gate_args gate_args(const GateShape& shape) {
-  static const int32_t some_memory = 0;  // says that there is a bias or a table; nobody reads it
+  alignas(16) static const int32_t some_memory = 0;  // says that there is a bias or a table; nobody reads it
   ty_gate_args args = TY_GATE_ARGS_INIT;
   args.logits_dtype = shape.dtype;
   args.num_tokens = shape.tokens;

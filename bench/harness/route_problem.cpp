@@ -13,7 +13,7 @@ namespace {
 
 // What one launch is made for, which few shapes are that are drawn from all.
 GateShape draw_small_shape(uint64_t seed, int64_t max_logits) {
-  static const std::vector<int32_t> experts{1, 8, 60, 64, 128, 129, 200, 256, 256, 256};
+  static const std::vector<int32_t> experts{8, 64, 96, 128, 200, 256, 256, 256};
   static const std::vector<ty_dtype> dtypes{TY_FLOAT32, TY_BFLOAT16};
   Random random(seed);
   GateShape shape;
@@ -22,16 +22,15 @@ GateShape draw_small_shape(uint64_t seed, int64_t max_logits) {
   shape.top_k = static_cast<int32_t>(random.between(1, std::min(shape.experts, 8)));
   shape.tokens = random.between(1, std::min<int64_t>(64, max_logits / shape.experts));
   shape.dtype = random.any_of(dtypes);
-  if (random.one_in(4)) shape.row_stride = shape.experts + random.between(1, 20);
+  if (random.one_in(4)) shape.row_stride = shape.experts + 8 * random.between(1, 3);
   shape.bias = random.one_in(2);
-  shape.bias_as_logits = shape.bias && random.one_in(4);
   if (shape.bias) shape.score = TY_GATE_SIGMOID;
   if (shape.bias && shape.experts == 256 && random.one_in(2)) {
     shape.groups = 8;
     shape.kept_groups = static_cast<int32_t>(random.between(1, 8));
     if (random.one_in(2)) shape.group_score = TY_GATE_GROUP_TOP2;
   }
-  shape.weights = random.one_in(2) ? TY_GATE_RENORMALIZED : TY_GATE_RAW;
+  shape.weights = !shape.bias || random.one_in(2) ? TY_GATE_RENORMALIZED : TY_GATE_RAW;
   if (random.one_in(4)) shape.padding = random.between(0, shape.tokens);
   shape.int64_ids = random.one_in(4);
   shape.logits = static_cast<Logits>(random.below(9));

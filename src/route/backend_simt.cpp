@@ -9,7 +9,6 @@ namespace tokenyard::route {
 
 void register_simt_operations() {
   add_operation(kBackendSimt32, Launcher<port::host::Port<32>, tuning::kSimtRoute>::operation());
-  add_operation(kBackendSimt64, Launcher<port::host::Port<64>, tuning::kSimtRoute>::operation());
 }
 
 }  // namespace tokenyard::route

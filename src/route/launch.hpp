@@ -7,6 +7,7 @@
 
 #include "gate/row_shape.hpp"
 #include "gate/selection.hpp"
+#include "gate/weights.hpp"
 #include "port/floats.hpp"
 #include "route/contract.hpp"
 #include "route/kernel_cluster.hpp"
@@ -23,8 +24,6 @@ class Launcher {
   static RouteOperation operation() { return {kLaunches, run}; }
 
  private:
-  static constexpr int kLanes = 32;
-
   static Status run(int32_t launch, const Problem& problem, Stream stream) {
     return problem.gate.logits_dtype == TY_BFLOAT16 ? run_as<port::bfloat16>(launch, problem, stream)
                                                     : run_as<float>(launch, problem, stream);
@@ -32,26 +31,28 @@ class Launcher {
 
   template <class Logit>
   static Status run_as(int32_t launch, const Problem& problem, Stream stream) {
-    using gate::Grouping;
-    using gate::Selection;
+    using enum gate::Grouping;
+    using enum gate::Selection;
+    using gate::Weighting;
     if (problem.gate.bias == nullptr) {
-      return run_shape<Logit, Selection::kLogit, Grouping::kNone>(launch, problem, stream);
+      return run_shape<Logit, kLogit, kNone, Weighting::kSoftmaxOfChosen>(launch, problem, stream);
     }
     return problem.gate.num_groups == 1
-               ? run_shape<Logit, Selection::kSigmoid, Grouping::kNone>(launch, problem, stream)
-               : run_shape<Logit, Selection::kSigmoid, Grouping::kEight>(launch, problem, stream);
+               ? run_shape<Logit, kSigmoid, kNone, Weighting::kSigmoid>(launch, problem, stream)
+               : run_shape<Logit, kSigmoid, kEight, Weighting::kSigmoid>(launch, problem, stream);
   }
 
   // With the launch of this number, or one behind it.
-  template <class Logit, gate::Selection kSelection, gate::Grouping kGrouping, size_t kIndex = 0>
+  template <class Logit, gate::Selection kSelection, gate::Grouping kGrouping, gate::Weighting kWeighting,
+            size_t kIndex = 0>
   static Status run_shape(int32_t launch, const Problem& problem, Stream stream) {
     if constexpr (kIndex + 1 < std::size(kLaunches)) {
       if (launch != static_cast<int32_t>(kIndex + 1)) {
-        return run_shape<Logit, kSelection, kGrouping, kIndex + 1>(launch, problem, stream);
+        return run_shape<Logit, kSelection, kGrouping, kWeighting, kIndex + 1>(launch, problem, stream);
       }
     }
     constexpr tuning::RouteLaunch size = kLaunches[kIndex];
-    using Shape = gate::RowShape<Logit, kLanes, kMostExperts / kLanes, kSelection, kGrouping>;
+    using Shape = gate::RowShape<Logit, kLanes, kItems, kSelection, kGrouping, kWeighting>;
     using Kernel = ClusterRoute<Shape, size.threads, size.cluster, size.tokens>;
     static_assert(Kernel::kMaxK == kMostChosen);
     return Port::launch(Kernel(problem), size.cluster, stream);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "align/plan.hpp"
+#include "gate/router.hpp"
+#include "gate/weights.hpp"
 #include "runtime/text.hpp"
 
 namespace tokenyard::route {
@@ -11,14 +13,17 @@ namespace {
 // What one launch is not compiled for, or nullptr.
 const char* foreign_to_one(const Problem& problem) {
   const gate::Problem& gate = problem.gate;
-  const bool by_logit = gate.bias == nullptr && gate.num_groups == 1;
-  const bool by_sigmoid =
-      gate.bias != nullptr && gate.score == TY_GATE_SIGMOID &&
-      (gate.num_groups == 1 || (gate.num_groups == 8 && gate.num_experts == kMostExperts));
+  const gate::Weighting weighting = gate::weighting_of(gate);
+  const bool by_logit =
+      gate.bias == nullptr && gate.num_groups == 1 && weighting == gate::Weighting::kSoftmaxOfChosen;
+  const bool eight_groups = gate.num_groups == 8 && gate.num_experts == kMostExperts;
+  const bool by_sigmoid = gate.bias != nullptr && weighting == gate::Weighting::kSigmoid &&
+                          (gate.num_groups == 1 || eight_groups);
   if (gate.num_experts > kMostExperts) return "more than 256 experts";
   if (gate.top_k > kMostChosen) return "more than 8 chosen experts";
   if (gate.logits_dtype == TY_FLOAT16) return "float16 logits";
-  if (!by_logit && !by_sigmoid) return "this choice of experts";
+  if (!by_logit && !by_sigmoid) return "this way to choose and weigh experts";
+  if (!gate::loads_whole_chunks(gate, kItems)) return "rows or a bias that cannot be loaded 16 bytes at once";
   if (gate.num_shared_experts > 0) return "shared experts";
   if (gate.replicas != nullptr) return "replicas";
   if (problem.align.expert_map != nullptr) return "an expert map";

@@ -12,7 +12,8 @@
 namespace tokenyard::route {
 
 // What one launch is compiled for.
-inline constexpr int32_t kMostExperts = 256;
+inline constexpr int32_t kLanes = 32, kItems = 8;  // of a token, and experts of each
+inline constexpr int32_t kMostExperts = kLanes * kItems;
 inline constexpr int32_t kMostChosen = 8;
 
 struct Plan {

@@ -34,7 +34,9 @@ INSTANTIATE_TEST_SUITE_P(Route, RouteGraphs,
 
 // Calls of a graph stand one behind the other, so each also overwrites what the one before it has written.
 TEST_P(RouteGraphs, ReplayWithOtherLogits) {
-  harness::RouteShape shape{.gate = {.tokens = std::get<1>(GetParam()), .experts = 256, .top_k = 8}};
+  harness::RouteShape shape{
+      .gate = {
+          .tokens = std::get<1>(GetParam()), .experts = 256, .top_k = 8, .weights = TY_GATE_RENORMALIZED}};
   std::vector<harness::RouteProblem> problems;
   std::vector<harness::GateOutputs> chosen(4);
   for (harness::GateOutputs& outputs : chosen) {

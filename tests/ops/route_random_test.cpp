@@ -18,7 +18,8 @@ class RouteRandom : public testing::TestWithParam<std::tuple<std::string, int>> 
     TY_SKIP_IF_MISSING(device);
     const harness::RouteProblem problem =
         harness::draw(harness::draw_route_shape(static_cast<uint64_t>(seed), max_logits));
-    expect_route_right(device, problem, {.optional_outputs = seed % 3 == 0, .misalignment = seed % 4});
+    expect_route_right(device, problem,
+                       {.optional_outputs = seed % 3 == 0, .misalignment = seed % 8 == 1 ? 1 : 0});
   }
 };
 class RouteRandomLarge : public RouteRandom {};

@@ -62,11 +62,11 @@ TEST_P(OneLaunch, TakesBatchesUpToItsBorder) {
 // Blocks smaller than a batch need a sum over the experts, others do not.
 TEST_P(OneLaunch, TakesBlocksOfAnySize) {
   for (const int32_t block : {1, 31, 32, 1000}) {
-    RouteShape shape{.gate = {.tokens = 32, .experts = 60, .top_k = 5}, .block = block};
+    RouteShape shape{.gate = {.tokens = 32, .experts = 64, .top_k = 5, .weights = TY_GATE_RENORMALIZED},
+                     .block = block};
     shape.gate.logits = block % 2 == 0 ? harness::Logits::kEqual : harness::Logits::kNormal;
     shape.extra_capacity = block % 3 == 0 ? 77 : -5;
-    EXPECT_TRUE(expect_route_right(device, harness::draw(shape),
-                                   {.optional_outputs = false, .misalignment = block % 4}));
+    EXPECT_TRUE(expect_route_right(device, harness::draw(shape), {.optional_outputs = false}));
   }
 }
 
@@ -80,12 +80,14 @@ TEST_P(OneLaunch, TakesLogitsOfEveryKind) {
     shape.gate.groups = shape.gate.kept_groups = 0;
     EXPECT_TRUE(expect_route_right(device, harness::draw(shape), {.optional_outputs = false}));
     shape.gate.bias = false;
+    shape.gate.score = TY_GATE_SOFTMAX;
+    shape.gate.epsilon = 0;
     EXPECT_TRUE(expect_route_right(device, harness::draw(shape), {.optional_outputs = false}));
   }
 }
 
 TEST_P(OneLaunch, LeavesWhatItIsNotMadeForToTwo) {
-  std::vector<RouteShape> shapes(8, kDeepSeek);
+  std::vector<RouteShape> shapes(10, kDeepSeek);
   shapes[0].gate.shared = 1;
   shapes[1].gate.replicas = 2;
   shapes[2].local_experts = 9;
@@ -95,6 +97,8 @@ TEST_P(OneLaunch, LeavesWhatItIsNotMadeForToTwo) {
   shapes[5].gate.score = TY_GATE_SQRT_SOFTPLUS;
   shapes[6].gate.top_k = 9;
   shapes[7].gate.experts = 512;
+  shapes[8].gate.row_stride = 257;
+  shapes[9].gate.bias_as_logits = true;
   for (const RouteShape& shape : shapes) {
     EXPECT_FALSE(expect_route_right(device, harness::draw(shape), {.optional_outputs = false}))
         << shape.command();
