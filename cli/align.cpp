@@ -14,6 +14,7 @@
 #include "picture.hpp"
 #include "problem_options.hpp"
 #include "subcommands.hpp"
+#include "summary.hpp"
 #include "terminal.hpp"
 #include "timing.hpp"
 
@@ -93,7 +94,7 @@ harness::AlignProblem AlignCommand::problem() const {
 
 std::string path_and_reason(const Device& device, const harness::AlignShape& shape, ty_align_path path) {
   char text[512];
-  const ty_align_args args = call_of(shape, path);
+  const ty_align_args args = harness::align_args(shape, path);
   require(ty_align_explain(device.id, &args, text, sizeof text));
   return text;
 }
@@ -127,39 +128,6 @@ void write_outputs(const std::string& directory, const harness::AlignProblem& pr
   write("num_dropped", {outputs.num_dropped});
 }
 
-// Lines of a label and a text beside it.
-class Summary {
- public:
-  explicit Summary(const Terminal& terminal) : terminal_(terminal) {}
-
-  template <class... Parts>
-  void line(const char* label, fmt::format_string<Parts...> format, Parts&&... parts) const {
-    constexpr int kIndent = 11;
-    fmt::print("  {}{}\n", terminal_.paint(fmt::emphasis::faint, fmt::format("{:<{}}", label, kIndent - 2)),
-               fold_words(terminal_, fmt::format(format, std::forward<Parts>(parts)...), kIndent));
-  }
-
- private:
-  const Terminal& terminal_;
-};
-
-void summarise(const Summary& summary, const harness::AlignProblem& problem,
-               const harness::AlignOutputs& outputs) {
-  const int64_t kept = problem.num_pairs() - outputs.num_dropped;
-  const int32_t padding = static_cast<int32_t>(outputs.num_padded - kept);
-  const double share = outputs.num_padded == 0 ? 0 : 100.0 * padding / outputs.num_padded;
-  summary.line("pairs", "{}, {} dropped", kept, outputs.num_dropped);
-  summary.line("slots", "{} in {} {} of {}; {} of them padding ({:.1f}%); room for {}", outputs.num_padded,
-               outputs.num_padded / problem.shape.block,
-               outputs.num_padded == problem.shape.block ? "block" : "blocks", problem.shape.block, padding,
-               share, problem.capacity);
-  const double mean = static_cast<double>(kept) / static_cast<double>(outputs.counts.size());
-  const int32_t highest = *std::max_element(outputs.counts.begin(), outputs.counts.end());
-  const auto idle = std::count(outputs.counts.begin(), outputs.counts.end(), 0);
-  summary.line("load", "{:.1f} pairs an expert, at most {} ({:.2f} x mean); {} of {} experts idle", mean,
-               highest, mean == 0 ? 0 : highest / mean, idle, outputs.counts.size());
-}
-
 void AlignCommand::run() const {
   const Terminal terminal = standard_output();
   const Device device = open_device(device_name);
@@ -172,26 +140,21 @@ void AlignCommand::run() const {
   fmt::print("{}  {} tokens x {} of {} experts, blocks of {}\n", terminal.paint(fmt::emphasis::bold, "align"),
              input.shape.tokens, input.shape.top_k, input.shape.experts, input.shape.block);
   const Summary summary(terminal);
-  summary.line("device", "{}", device.description);
-  if (!device.why_not_best.empty()) summary.line("", "{}", device.why_not_best);
+  summary.device(device);
   summary.line("path", "{}", path_and_reason(device, input.shape, options.path));
   if (!input.expert_map.empty()) {
     summary.line("map", "{} global experts, {} local", input.shape.experts, input.num_local_experts());
   }
-  summarise(summary, input, outputs);
+  summary.order(input, outputs);
   if (!device.is_simulated()) {
     AlignTimer timer(device, {input}, options);
-    const Timing timing = timer.measure(library(device, timer.args(), timer.stream()));
-    summary.line("time", "{:.2f} µs a call ({:.2f} to {:.2f}), {}", timing.us.p50, timing.us.p20,
-                 timing.us.p80, timer_name(device));
+    summary.time(device, timer.measure(library(device, timer.args(), timer.stream())));
   }
   std::string wrong;
   if (verify.value_or(input.num_pairs() <= kVerifiedUnasked)) {
     wrong = harness::difference(outputs, harness::expected(input));
     if (wrong.empty()) wrong = harness::broken_promise(input, outputs);
-    summary.line(
-        "verified", "{}",
-        wrong.empty() ? "every output equals the sequential reference" : fmt::format("NO: {}", wrong));
+    summary.verified(wrong, "every output equals the sequential reference");
   }
   fmt::print("\n{}",
              fits_blocks_picture(input)

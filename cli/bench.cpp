@@ -1,7 +1,6 @@
 // tokenyard bench: times an operation, every case verified before and after.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 
 #include "bench_inputs.hpp"
@@ -43,13 +42,13 @@ struct BenchAlignCommand {
   void run() const;
   std::vector<Routing> routings() const;
   std::vector<Case> cases(const std::vector<Routing>& routings) const;
-  void measure(const Device& device, const Case& one, Json& results) const;
+  void measure(const Device& device, const Case& one, const BenchTable& table, Json& results) const;
 };
 
 // The path's name, with which its explanation begins: "grid: …", or "grid, as asked for: …".
 std::string path_taken(const Device& device, const AlignShape& shape, ty_align_path path) {
   char text[512];
-  const ty_align_args args = call_of(shape, path);
+  const ty_align_args args = harness::align_args(shape, path);
   require(ty_align_explain(device.id, &args, text, sizeof text));
   const std::string explanation = text;
   return explanation.substr(0, explanation.find_first_of(":,"));
@@ -82,7 +81,16 @@ std::vector<BenchAlignCommand::Case> BenchAlignCommand::cases(const std::vector<
   return all;
 }
 
-void BenchAlignCommand::measure(const Device& device, const Case& one, Json& results) const {
+void print(const BenchTable& table, const Json& row) {
+  const Json& way = row["path"].is_null() ? row["impl"] : row["path"];
+  table.print(
+      {fmt::to_string(row["tokens"].get<int64_t>()), k_of_e(row), fmt::to_string(row["block"].get<int>()),
+       row["distribution"].get<std::string>(), way.get<std::string>()},
+      row);
+}
+
+void BenchAlignCommand::measure(const Device& device, const Case& one, const BenchTable& table,
+                                Json& results) const {
   const ty_align_path wanted = path.value_or(TY_ALIGN_AUTO);
   AlignTimer timer(device, rotated_inputs(one.routing, one.shape, kCallsInGraph),
                    {.path = wanted, .optional_outputs = optional_outputs});
@@ -106,19 +114,26 @@ void BenchAlignCommand::measure(const Device& device, const Case& one, Json& res
     const Timing timing = timer.measure(implementation, caches);
     verify("after");
     const bool is_ours = &implementation == &implementations.front();
-    const std::string taken = is_ours ? path_taken(device, one.shape, wanted) : "";
-    results.push_back(to_row({implementation, taken, one.shape, one.routing.name(), caches, timing}));
+    results.push_back(with_timing({{"op", "align"},
+                                   {"impl", implementation.name},
+                                   {"path", is_ours ? Json(path_taken(device, one.shape, wanted)) : Json()},
+                                   {"tokens", one.shape.tokens},
+                                   {"top_k", one.shape.top_k},
+                                   {"experts", one.shape.experts},
+                                   {"block", one.shape.block},
+                                   {"dtype", one.shape.int64_ids ? "int64" : "int32"},
+                                   {"distribution", one.routing.name()},
+                                   {"order", implementation.stable ? "stable" : "any"},
+                                   {"padding_written", true},
+                                   {"cold", cold}},
+                                  timing));
     clear_progress();
-    print_row(results.back());
+    print(table, results.back());
   }
 }
 
 void BenchAlignCommand::run() const {
-  const Device device = open_device(device_name);
-  if (device.is_simulated()) {
-    throw wrong_usage(fmt::format(
-        "--device is {}, expected a GPU or the CPU: a simulation's times say nothing", device.backend->name));
-  }
+  const Device device = open_timed_device(device_name);
   if (cold && !device.is_gpu()) {
     throw wrong_usage("--cold is given, expected a GPU: by the clock nothing is timed with cold caches");
   }
@@ -129,24 +144,18 @@ void BenchAlignCommand::run() const {
   }
   const std::vector<Routing> all_routings = routings();
   const std::vector<Case> all = cases(all_routings);
-  std::ofstream file;
-  if (!json_file.empty()) {  // before the measurement, which may take long
-    file.open(json_file);
-    if (!file) throw Failure(fmt::format("--json: cannot write {}", json_file));
-  }
+  ResultFile file(json_file);
   fmt::print(stderr, "bench align on {}\n  {}, {} inputs in rotation\n", device.description,
              timer_name(device), kCallsInGraph);
   if (!device.why_not_best.empty()) fmt::print(stderr, "  {}\n", device.why_not_best);
 
-  print_header();
+  const BenchTable table({{"tokens", 7}, {"K of E", 9}, {"block", 5}, {"ids", 17}, {"path", 11}});
   Json results = Json::array();
   for (size_t i = 0; i < all.size(); ++i) {
     show_progress(fmt::format("case {} of {}: {} tokens", i + 1, all.size(), all[i].shape.tokens));
-    measure(device, all[i], results);
+    measure(device, all[i], table, results);
   }
-  if (json_file.empty()) return;
-  file << Json{{"context", to_context(device, command_line)}, {"results", results}}.dump(2) << "\n";
-  if (!file.flush()) throw Failure(fmt::format("--json: cannot write {}", json_file));
+  file.write(device, command_line, results);
 }
 
 void add_bench_align(CLI::App& bench, const std::string& command_line) {
@@ -221,6 +230,7 @@ void add_bench(CLI::App& app, const std::string& command_line) {
   bench.footer("Example:\n  tokenyard bench align --json align.json");
   add_bench_align(bench, command_line);
   add_bench_gate(bench, command_line);
+  add_bench_route(bench, command_line);
 }
 
 }  // namespace tokenyard::cli

@@ -1,15 +1,12 @@
 // tokenyard bench gate: times gate over batch sizes and kinds of logits, every case verified.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-
+#include "bench_inputs.hpp"
 #include "bench_result.hpp"
 #include "failure.hpp"
 #include "gate_options.hpp"
-#include "gate_timing.hpp"
 #include "harness/gate_run.hpp"
+#include "logits_timing.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
 
@@ -35,28 +32,6 @@ struct BenchGateCommand {
   std::vector<GateShape> shapes() const;
   Json measure(const Device& device, const GateShape& shape) const;
 };
-
-double rounded(double value) { return std::round(1000 * value) / 1000; }
-
-// Few tokens: other ones for each call in a graph. Many: one draw, read from another row on by each.
-std::vector<GateProblem> rotated_inputs(const GateShape& shape) {
-  constexpr int64_t kLargestPool = 20'480;
-  GateShape pool_shape = shape;
-  pool_shape.tokens = std::min(shape.tokens * kCallsInGraph, kLargestPool);
-  const GateProblem pool = harness::draw(pool_shape);
-  std::vector<GateProblem> inputs;
-  for (int64_t i = 0; i < kCallsInGraph; ++i) {
-    GateProblem input = pool;
-    input.shape = shape;
-    input.logits.resize(static_cast<size_t>(shape.tokens * shape.experts));
-    const auto first = static_cast<size_t>(i * pool_shape.tokens / kCallsInGraph * shape.experts);
-    for (size_t j = 0; j < input.logits.size(); ++j) {
-      input.logits[j] = pool.logits[(first + j) % pool.logits.size()];
-    }
-    inputs.push_back(std::move(input));
-  }
-  return inputs;
-}
 
 std::string lanes_taken(const Device& device, const GateShape& shape, int32_t lanes) {
   char text[512];
@@ -84,79 +59,53 @@ std::vector<GateShape> BenchGateCommand::shapes() const {
 }
 
 Json BenchGateCommand::measure(const Device& device, const GateShape& sized) const {
-  GateTimer timer(device, rotated_inputs(sized), {.lanes = lanes, .optional_outputs = false});
+  GateTimer timer(device, rotated_inputs(sized, kCallsInGraph), {.lanes = lanes, .optional_outputs = false});
+  // Against the CPU, which is held to the reference by its own tests.
+  const auto mistake = [](const GateProblem& problem, const harness::GateOutputs& got) {
+    harness::GateOutputs want;
+    require(harness::run_gate({TY_CPU, 0}, problem, {.optional_outputs = !got.counts.empty()}, want));
+    return harness::mistake(problem, got, want);
+  };
   const auto verify = [&](const char* when) {
-    const std::string wrong = timer.mistake();
-    if (!wrong.empty()) {
-      throw Failure(fmt::format("{} tokens: wrong {} the measurement: {}; {}", sized.tokens, when, wrong,
-                                sized.command()));
-    }
+    const std::string wrong = timer.first(mistake);
+    if (wrong.empty()) return;
+    throw Failure(fmt::format("{} tokens: wrong {} the measurement: {}; {}", sized.tokens, when, wrong,
+                              sized.command()));
   };
   verify("before");
   const Timing timing = timer.measure();
   verify("after");
-  return {
-      {"op", "gate"},
-      {"impl", "tokenyard"},
-      {"preset", preset.empty() ? Json(nullptr) : Json(preset)},
-      {"path", lanes_taken(device, sized, lanes)},
-      {"tokens", sized.tokens},
-      {"top_k", sized.top_k},
-      {"experts", sized.experts},
-      {"dtype", word_of(logits_dtype_choices(), sized.dtype)},
-      {"distribution", word_of(logits_choices(), sized.logits)},
-      {"cold", false},  // every call of a graph reads other logits, which may lie in the second-level cache
-      {"floor_us", timing.floor_us ? Json(*timing.floor_us) : Json(nullptr)},
-      {"us_p20", rounded(timing.us.p20)},
-      {"us_p50", rounded(timing.us.p50)},
-      {"us_p80", rounded(timing.us.p80)},
-      {"host_ns", std::round(timing.host_ns)},
-      {"verified", true}};
-}
-
-void print_gate_header() {
-  fmt::print("{:>7} {:>9} {:>9} {:>9} {:>17} {:>8} {:>8} {:>8} {:>6} {:>8}\n", "tokens", "K of E", "dtype",
-             "logits", "path", "p20 µs", "p50 µs", "p80 µs", "floor", "host ns");
-}
-
-void print_gate_row(const Json& row) {
-  const std::string floor =
-      row["floor_us"].is_null() ? "-" : fmt::format("{:.2f}", row["floor_us"].get<double>());
-  fmt::print("{:>7} {:>9} {:>9} {:>9} {:>17} {:>8.2f} {:>8.2f} {:>8.2f} {:>6} {:>8.0f}\n",
-             row["tokens"].get<int64_t>(),
-             fmt::format("{} of {}", row["top_k"].get<int>(), row["experts"].get<int>()),
-             row["dtype"].get<std::string>(), row["distribution"].get<std::string>(),
-             row["path"].get<std::string>(), row["us_p20"].get<double>(), row["us_p50"].get<double>(),
-             row["us_p80"].get<double>(), floor, row["host_ns"].get<double>());
-  std::fflush(stdout);
+  // Every call of a graph reads other logits, which may lie in the second-level cache.
+  return with_timing({{"op", "gate"},
+                      {"impl", "tokenyard"},
+                      {"preset", preset.empty() ? Json(nullptr) : Json(preset)},
+                      {"path", lanes_taken(device, sized, lanes)},
+                      {"tokens", sized.tokens},
+                      {"top_k", sized.top_k},
+                      {"experts", sized.experts},
+                      {"dtype", word_of(logits_dtype_choices(), sized.dtype)},
+                      {"distribution", word_of(logits_choices(), sized.logits)},
+                      {"cold", false}},
+                     timing);
 }
 
 void BenchGateCommand::run() const {
-  const Device device = open_device(device_name);
-  if (device.is_simulated()) {
-    throw wrong_usage(fmt::format(
-        "--device is {}, expected a GPU or the CPU: a simulation's times say nothing", device.backend->name));
-  }
+  const Device device = open_timed_device(device_name);
   const std::vector<GateShape> cases = shapes();
-  std::ofstream file;
-  if (!json_file.empty()) {  // before the measurement, which may take long
-    file.open(json_file);
-    if (!file) throw Failure(fmt::format("--json: cannot write {}", json_file));
-  }
+  ResultFile file(json_file);
   fmt::print(stderr, "bench gate on {}\n  {}, {} inputs in rotation\n", device.description,
              timer_name(device), kCallsInGraph);
-  print_gate_header();
+  const BenchTable table({{"tokens", 7}, {"K of E", 9}, {"dtype", 9}, {"logits", 9}, {"path", 17}});
   Json results = Json::array();
   for (const GateShape& each : cases) {
     show_progress(fmt::format("case {} of {}: {} tokens", results.size() + 1, cases.size(), each.tokens));
     const Json row = measure(device, each);
     clear_progress();
-    print_gate_row(row);
+    table.print({fmt::to_string(each.tokens), k_of_e(row), row["dtype"], row["distribution"], row["path"]},
+                row);
     results.push_back(row);
   }
-  if (json_file.empty()) return;
-  file << Json{{"context", to_context(device, command_line)}, {"results", results}}.dump(2) << "\n";
-  if (!file.flush()) throw Failure(fmt::format("--json: cannot write {}", json_file));
+  file.write(device, command_line, results);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "choice.hpp"
+#include "harness/gate_problem.hpp"
 #include "harness/loads.hpp"
 #include "harness/problem.hpp"
 
@@ -32,5 +33,6 @@ class Routing {
 // by each, which is as good for the time and does not take minutes to draw.
 std::vector<harness::AlignProblem> rotated_inputs(const Routing& routing, const harness::AlignShape& shape,
                                                   int64_t count);
+std::vector<harness::GateProblem> rotated_inputs(const harness::GateShape& shape, int64_t count);
 
 }  // namespace tokenyard::cli

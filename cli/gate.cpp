@@ -1,21 +1,19 @@
 // tokenyard gate: chooses experts for one batch, shows what came out.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "device_option.hpp"
 #include "failure.hpp"
 #include "gate_options.hpp"
-#include "gate_timing.hpp"
 #include "harness/gate_run.hpp"
+#include "logits_timing.hpp"
 #include "picture.hpp"
 #include "subcommands.hpp"
+#include "summary.hpp"
 #include "terminal.hpp"
 
 namespace tokenyard::cli {
 namespace {
 
-constexpr int64_t kShownTokens = 16;
 constexpr int64_t kVerified = 1 << 24;  // logits up to which the reference takes a few seconds
 
 struct GateCommand {
@@ -35,20 +33,6 @@ std::string lanes_and_reason(const Device& device, const harness::GateShape& sha
   return text;
 }
 
-// A line for each token: its experts with their weights.
-std::string choices_picture(const harness::GateProblem& problem, const harness::GateOutputs& outputs) {
-  std::string lines = "token: experts with their weights, best first\n";
-  for (int64_t token = 0; token < problem.shape.tokens; ++token) {
-    lines += fmt::format("{:>5}:", token);
-    for (int32_t k = 0; k < problem.columns(); ++k) {
-      const auto at = static_cast<size_t>(token * problem.columns() + k);
-      lines += fmt::format("  {} {:.4f}", outputs.ids[at], outputs.weights[at]);
-    }
-    lines += '\n';
-  }
-  return lines;
-}
-
 void GateCommand::run() const {
   const Terminal terminal = standard_output();
   const Device device = open_device(device_name);
@@ -60,24 +44,20 @@ void GateCommand::run() const {
 
   fmt::print("{}  {} tokens x {} of {} experts\n", terminal.paint(fmt::emphasis::bold, "gate"), shape.tokens,
              shape.top_k, shape.experts);
-  fmt::print("  {:<9}{}\n", "device", device.description);
-  if (!device.why_not_best.empty()) fmt::print("  {:<9}{}\n", "", device.why_not_best);
-  fmt::print("  {:<9}{}\n", "path", fold_words(terminal, lanes_and_reason(device, shape, lanes), 11));
+  const Summary summary(terminal);
+  summary.device(device);
+  summary.line("path", "{}", lanes_and_reason(device, shape, lanes));
   if (!device.is_simulated() && shape.tokens > 0) {
     GateTimer timer(device, {problem}, options);
-    const Timing timing = timer.measure();
-    fmt::print("  {:<9}{:.2f} µs a call ({:.2f} to {:.2f}), {}\n", "time", timing.us.p50, timing.us.p20,
-               timing.us.p80, timer_name(device));
+    summary.time(device, timer.measure());
   }
   std::string wrong;
   if (shape.tokens * shape.experts <= kVerified) {
     wrong = harness::broken_promise(problem, outputs);
-    fmt::print(
-        "  {:<9}{}\n", "verified",
-        wrong.empty() ? "every output is what the float64 reference says" : fmt::format("NO: {}", wrong));
+    summary.verified(wrong, "every output is what the float64 reference says");
   }
   fmt::print("\n{}",
-             shape.tokens <= kShownTokens
+             fits_choices_picture(problem)
                  ? choices_picture(problem, outputs)
                  : loads_picture(terminal, outputs.counts, by_load ? LoadOrder::kByLoad : LoadOrder::kById));
   if (!wrong.empty()) throw Failure(fmt::format("the result is wrong: {}", wrong));

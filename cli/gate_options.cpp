@@ -145,7 +145,7 @@ CLI::Option* add_preset_option(CLI::App& command, harness::GateShape& shape) {
 void check_shape(const harness::GateShape& shape) {
   gate::Problem problem;
   const ty_gate_args args = harness::gate_args(shape);
-  require(gate::check(&args, gate::Pointers::kMayBeNull, problem));
+  require(gate::check(&args, Pointers::kMayBeNull, problem));
 }
 
 }  // namespace tokenyard::cli

@@ -3,6 +3,7 @@
 
 #include "device_option.hpp"
 #include "failure.hpp"
+#include "harness/align_run.hpp"
 #include "problem_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -28,7 +29,7 @@ void InfoCommand::explain(const Terminal& terminal, const Device& device) const 
     harness::AlignShape sized = shape;
     sized.tokens = count;
     check_shape(sized);
-    const ty_align_args args = call_of(sized, TY_ALIGN_AUTO);
+    const ty_align_args args = harness::align_args(sized);
     size_t bytes = 0;
     char text[512];
     require(ty_align_workspace_size(device.id, &args, &bytes));

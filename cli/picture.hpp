@@ -1,4 +1,4 @@
-// Pictures of what align did, for a terminal. Each function returns finished lines.
+// Pictures of what an operation did, for a terminal. Each function returns finished lines.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/align_run.hpp"
+#include "harness/gate_run.hpp"
 #include "harness/problem.hpp"
 #include "terminal.hpp"
 
@@ -18,6 +19,10 @@ bool fits_blocks_picture(const harness::AlignProblem& problem);
 // pairs as token.choice, and its padding as dots. An expert has one colour in both halves.
 std::string blocks_picture(const Terminal& terminal, const harness::AlignProblem& problem,
                            const harness::AlignOutputs& outputs);
+
+// A line for each token of a few: its experts with their weights.
+bool fits_choices_picture(const harness::GateProblem& problem);
+std::string choices_picture(const harness::GateProblem& problem, const harness::GateOutputs& outputs);
 
 enum class LoadOrder { kById, kByLoad };
 

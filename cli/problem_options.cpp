@@ -1,9 +1,8 @@
 #include "problem_options.hpp"
 
-#include <algorithm>
-
 #include "align/contract.hpp"
 #include "failure.hpp"
+#include "harness/align_run.hpp"
 
 namespace tokenyard::cli {
 
@@ -40,27 +39,8 @@ void add_problem_options(CLI::App& command, harness::AlignShape& shape) {
 
 void check_shape(const harness::AlignShape& shape) {
   align::Problem problem;
-  const ty_align_args args = call_of(shape, TY_ALIGN_AUTO);
-  require(align::check(&args, align::Pointers::kMayBeNull, problem));
-}
-
-ty_align_args call_of(const harness::AlignShape& shape, ty_align_path path) {
-  static const int32_t some_map = 0;  // says that there is a map; nobody reads it
-  ty_align_args args = TY_ALIGN_ARGS_INIT;
-  args.ids_dtype = shape.int64_ids ? TY_INT64 : TY_INT32;
-  args.num_tokens = shape.tokens;
-  args.row_stride = shape.row_stride;
-  args.top_k = shape.top_k;
-  args.num_experts = shape.experts;
-  args.block_size = shape.block;
-  args.num_local_experts = shape.local_experts;
-  args.expert_map = shape.local_experts > 0 ? &some_map : nullptr;
-  const int32_t experts = shape.local_experts > 0 ? shape.local_experts : shape.experts;
-  const int64_t pairs = shape.tokens * shape.top_k;
-  args.capacity = std::max(ty_align_capacity(pairs, experts, shape.block) + shape.extra_capacity,
-                           ty_align_min_capacity(pairs, experts, shape.block));
-  args.path = path;
-  return args;
+  const ty_align_args args = harness::align_args(shape);
+  require(align::check(&args, Pointers::kMayBeNull, problem));
 }
 
 }  // namespace tokenyard::cli

@@ -17,7 +17,4 @@ void add_problem_options(CLI::App& command, harness::AlignShape& shape);
 // Refuses what is outside of the contract.
 void check_shape(const harness::AlignShape& shape);
 
-// The call that a shape makes, without memory: for size queries and explanations.
-ty_align_args call_of(const harness::AlignShape& shape, ty_align_path path);
-
 }  // namespace tokenyard::cli

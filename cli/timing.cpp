@@ -59,12 +59,7 @@ Timing by_clock(const std::function<Status(size_t)>& call) {
 
 // With or without the optional outputs, as the run had them.
 harness::AlignOutputs as_requested(harness::AlignOutputs outputs, bool optional_outputs) {
-  if (optional_outputs) return outputs;
-  harness::AlignOutputs required;
-  required.sorted_pair_ids = std::move(outputs.sorted_pair_ids);
-  required.block_expert = std::move(outputs.block_expert);
-  required.num_padded = outputs.num_padded;
-  return required;
+  return optional_outputs ? outputs : harness::required_outputs(std::move(outputs));
 }
 
 }  // namespace

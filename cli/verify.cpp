@@ -1,8 +1,8 @@
 // tokenyard verify: random problems against the reference, until the time or the count is reached.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <optional>
+#include <vector>
 
 #include "device_option.hpp"
 #include "failure.hpp"
@@ -10,13 +10,10 @@
 #include "problem_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
+#include "verify_loop.hpp"
 
 namespace tokenyard::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t kDefaultCount = 200;
 
 // A CPU has one way to run; a GPU's paths are run in turn, and the choice among them too.
 std::vector<ty_align_path> paths_of(const Device& device) {
@@ -29,23 +26,11 @@ struct VerifyCommand {
   bool one_shape = false;  // the shape is given: only what is drawn changes with the seed
   std::string device_name = "best";
   std::optional<ty_align_path> path;
-  std::optional<int64_t> count;
-  std::optional<double> seconds;
+  VerifyLoop loop;
   int64_t max_pairs = 20'000;
 
   void run() const;
   harness::AlignShape nth_shape(int64_t n) const;
-  bool is_done(int64_t problems, double elapsed) const;
-};
-
-std::string plural(int64_t number, const char* noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
-struct Tally {
-  int64_t problems = 0;
-  int64_t runs = 0;
-  int64_t refused = 0;  // a path that does not offer the shape
 };
 
 harness::AlignShape VerifyCommand::nth_shape(int64_t n) const {
@@ -53,12 +38,6 @@ harness::AlignShape VerifyCommand::nth_shape(int64_t n) const {
   harness::AlignShape same = shape;
   same.seed += n;
   return same;
-}
-
-bool VerifyCommand::is_done(int64_t problems, double elapsed) const {
-  if (seconds && !(elapsed < *seconds)) return true;
-  if (count) return problems >= *count;
-  return !seconds && problems >= (one_shape ? 1 : kDefaultCount);
 }
 
 // Runs a problem on one path. "" if the outputs are right, else what is wrong.
@@ -95,7 +74,6 @@ bool is_right(const Device& device, const std::vector<ty_align_path>& paths, con
     const std::string wrong = run_path(device, problem, path, want, tally);
     if (!wrong.empty()) complain(wrong, path);
   }
-  ++tally.problems;
   return right;
 }
 
@@ -109,32 +87,8 @@ void VerifyCommand::run() const {
   fmt::print("verify on {}\n  path {}\n", device.description, fmt::join(path_words, ", "));
   if (!device.why_not_best.empty()) fmt::print("  {}\n", device.why_not_best);
 
-  const Clock::time_point start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  Tally tally;
-  double shown = 0;
-  while (!is_done(tally.problems, elapsed())) {
-    if (!is_right(device, paths, nth_shape(tally.problems), tally)) {
-      throw Failure(fmt::format("problem {} (seed {}) differs from the reference", tally.problems - 1,
-                                shape.seed + tally.problems - 1));
-    }
-    constexpr double kBetweenUpdates = 0.1;
-    if (elapsed() - shown >= kBetweenUpdates) {
-      shown = elapsed();
-      show_progress(fmt::format("{} problems, {:.0f} s", tally.problems, shown));
-    }
-  }
-  clear_progress();
-  if (tally.runs == 0) {
-    throw Failure(
-        fmt::format("nothing ran: path {} does not offer what was drawn; expected one run at least: "
-                    "choose another path or smaller problems",
-                    fmt::join(path_words, ", ")));
-  }
-  const std::string refused =
-      tally.refused == 0 ? "" : fmt::format(", {} refused by their path", tally.refused);
-  fmt::print("  {} from seed {}, {}{}, {:.1f} s: every output equals the reference\n",
-             plural(tally.problems, "problem"), shape.seed, plural(tally.runs, "run"), refused, elapsed());
+  loop.run(shape.seed, one_shape, fmt::format("path {}", fmt::join(path_words, ", ")),
+           [&](int64_t n, Tally& tally) { return is_right(device, paths, nth_shape(n), tally); });
 }
 
 }  // namespace
@@ -155,14 +109,7 @@ void add_verify(CLI::App& app) {
   }
   add_device_option(verify, command->device_name);
   add_path_option(verify, command->path, "auto, everywhere, grid or split; by default all in\nturn");
-  verify
-      .add_option("--count", command->count,
-                  "stop after so many problems; by default 200, or\n1 of a given shape")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  verify.add_option("--seconds", command->seconds, "stop after so many seconds")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 1e9));
+  command->loop.add_options(verify);
   verify.add_option("--max-pairs", command->max_pairs, "T*K of a drawn problem is at most this")
       ->type_name("N")
       ->capture_default_str()
@@ -176,6 +123,7 @@ void add_verify(CLI::App& app) {
       "  tokenyard verify --tokens 300 --top-k 8 --experts 256 --block 128 --seed 7");
   verify.require_subcommand(0, 1);
   add_verify_gate(verify);
+  add_verify_route(verify);
   verify.callback([command, tokens, &verify] {
     if (!verify.get_subcommands().empty()) return;
     command->one_shape = tokens->count() > 0;

@@ -1,10 +1,9 @@
-// tokenyard verify gate: random problems against the float64 reference, until the time or the count is
-// reached.
+// tokenyard verify gate: random problems against the float64 reference.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "device_option.hpp"
 #include "failure.hpp"
@@ -12,26 +11,21 @@
 #include "harness/gate_run.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
+#include "verify_loop.hpp"
 
 namespace tokenyard::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t kDefaultCount = 200;
 
 struct VerifyGateCommand {
   harness::GateShape shape;
   bool one_shape = false;  // the shape is given: only what is drawn changes with the seed
   std::string device_name = "best";
-  std::optional<int64_t> count;
-  std::optional<double> seconds;
+  VerifyLoop loop;
   int64_t max_logits = 100'000;
   int32_t lanes = 0;
 
   void run() const;
   harness::GateShape nth_shape(int64_t n) const;
-  bool is_done(int64_t problems, double elapsed) const;
 };
 
 harness::GateShape VerifyGateCommand::nth_shape(int64_t n) const {
@@ -39,12 +33,6 @@ harness::GateShape VerifyGateCommand::nth_shape(int64_t n) const {
   harness::GateShape same = shape;
   same.seed += static_cast<uint64_t>(n);
   return same;
-}
-
-bool VerifyGateCommand::is_done(int64_t problems, double elapsed) const {
-  if (seconds && !(elapsed < *seconds)) return true;
-  if (count) return problems >= *count;
-  return !seconds && problems >= (one_shape ? 1 : kDefaultCount);
 }
 
 // A GPU's kernels are run in turn, and the choice among them too.
@@ -57,7 +45,7 @@ std::vector<int32_t> lanes_of(const Device& device, int32_t asked) {
 // Runs a problem with each number of lanes; "" or what is wrong. The CPU's result is held to the reference,
 // the others to the CPU's bits.
 std::string mistake(const Device& device, const harness::GateProblem& problem,
-                    const std::vector<int32_t>& all_lanes, int64_t& runs) {
+                    const std::vector<int32_t>& all_lanes, Tally& tally) {
   harness::GateOutputs want;
   require(harness::run_gate({TY_CPU, 0}, problem, {}, want));
   std::string wrong = harness::broken_promise(problem, want);
@@ -66,8 +54,11 @@ std::string mistake(const Device& device, const harness::GateProblem& problem,
   for (const int32_t lanes : all_lanes) {
     harness::GateOutputs got;
     const Status status = harness::run_gate(device.id, problem, {.lanes = lanes}, got);
-    if (status.code() == TY_UNSUPPORTED && lanes != 0) continue;
-    ++runs;
+    if (status.code() == TY_UNSUPPORTED && lanes != 0) {
+      ++tally.refused;
+      continue;
+    }
+    ++tally.runs;
     if (!status.ok()) {
       wrong = status.message();
     } else {
@@ -84,33 +75,16 @@ void VerifyGateCommand::run() const {
   if (one_shape) check_shape(shape);
   fmt::print("verify gate on {}\n", device.description);
   if (!device.why_not_best.empty()) fmt::print("  {}\n", device.why_not_best);
-  const Clock::time_point start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  int64_t problems = 0, runs = 0;
-  double shown = 0;
-  for (; !is_done(problems, elapsed()); ++problems) {
-    const harness::GateProblem problem = harness::draw(nth_shape(problems));
-    const std::string wrong = mistake(device, problem, lanes_of(device, lanes), runs);
-    if (!wrong.empty()) {
-      clear_progress();
-      fmt::print("{}, {}\n  {} --device {}\n", device.backend->name, wrong, problem.shape.command(),
-                 device.backend->name);
-      throw Failure(fmt::format("problem {} (seed {}) is wrong", problems, problem.shape.seed));
-    }
-    constexpr double kBetweenUpdates = 0.1;
-    if (elapsed() - shown >= kBetweenUpdates) {
-      shown = elapsed();
-      show_progress(fmt::format("{} problems, {:.0f} s", problems, shown));
-    }
-  }
-  clear_progress();
-  if (runs == 0) {
-    throw Failure(
-        "nothing ran: no kernel offers what was drawn with so many lanes; expected one run at least: "
-        "leave --lanes out, or choose smaller problems");
-  }
-  fmt::print("  {} problems from seed {}, {} runs, {:.1f} s: every output is right\n", problems, shape.seed,
-             runs, elapsed());
+  loop.run(shape.seed, one_shape, fmt::format("a kernel with {} lanes a token", lanes),
+           [&](int64_t n, Tally& tally) {
+             const harness::GateProblem problem = harness::draw(nth_shape(n));
+             const std::string wrong = mistake(device, problem, lanes_of(device, lanes), tally);
+             if (wrong.empty()) return true;
+             clear_progress();
+             fmt::print("{}, {}\n  {} --device {}\n", device.backend->name, wrong, problem.shape.command(),
+                        device.backend->name);
+             return false;
+           });
 }
 
 }  // namespace
@@ -126,13 +100,7 @@ void add_verify_gate(CLI::App& verify) {
   add_gate_options(gate, command->shape);
   add_device_option(gate, command->device_name);
   add_lanes_option(gate, command->lanes, "lanes that share a token; by default all in turn");
-  gate.add_option("--count", command->count,
-                  "stop after so many problems; by default 200, or\n1 of a given shape")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  gate.add_option("--seconds", command->seconds, "stop after so many seconds")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 1e9));
+  command->loop.add_options(gate);
   gate.add_option("--max-logits", command->max_logits, "T*E of a drawn problem is at most this")
       ->type_name("N")
       ->capture_default_str()

@@ -14,7 +14,11 @@ add_library(tokenyard_objects OBJECT
   src/gate/cpu.cpp
   src/gate/cpu_scores.cpp
   src/gate/plan.cpp
+  src/gate/run.cpp
   src/port/cpu_runtime.cpp
+  src/route/contract.cpp
+  src/route/plan.cpp
+  src/route/run.cpp
   src/runtime/api.cpp
   src/runtime/backend.cpp)
 target_include_directories(tokenyard_objects PUBLIC

@@ -53,7 +53,7 @@ struct PlainIds : align::PlainIds {
 
 Problem problem_of(const ty_align_args& args) {
   Problem problem{};
-  (void)align::check(&args, align::Pointers::kMayBeNull, problem);
+  (void)align::check(&args, Pointers::kMayBeNull, problem);
   return problem;
 }
 

@@ -232,6 +232,14 @@ AlignOutputs expected(const AlignProblem& problem) {
           .num_dropped = out.num_dropped};
 }
 
+AlignOutputs required_outputs(AlignOutputs outputs) {
+  AlignOutputs required;
+  required.sorted_pair_ids = std::move(outputs.sorted_pair_ids);
+  required.block_expert = std::move(outputs.block_expert);
+  required.num_padded = outputs.num_padded;
+  return required;
+}
+
 void sort_runs(AlignOutputs& outputs, const AlignOutputs& want) {
   if (outputs.sorted_pair_ids.size() != want.sorted_pair_ids.size()) return;  // difference() will say so
   for (size_t expert = 0; expert < want.counts.size(); ++expert) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -15,12 +16,31 @@ Status as_status(ty_status code) { return code == TY_OK ? Status() : Status(code
 
 }  // namespace
 
+ty_align_args align_args(const AlignShape& shape, ty_align_path path) {
+  static const int32_t some_map = 0;  // says that there is a map; nobody reads it
+  ty_align_args args = TY_ALIGN_ARGS_INIT;
+  args.ids_dtype = shape.int64_ids ? TY_INT64 : TY_INT32;
+  args.num_tokens = shape.tokens;
+  args.row_stride = shape.row_stride;
+  args.top_k = shape.top_k;
+  args.num_experts = shape.experts;
+  args.block_size = shape.block;
+  args.num_local_experts = shape.local_experts;
+  args.expert_map = shape.local_experts > 0 ? &some_map : nullptr;
+  const int32_t experts = shape.local_experts > 0 ? shape.local_experts : shape.experts;
+  const int64_t pairs = shape.tokens * shape.top_k;
+  args.capacity = std::max(ty_align_capacity(pairs, experts, shape.block) + shape.extra_capacity,
+                           ty_align_min_capacity(pairs, experts, shape.block));
+  args.path = path;
+  return args;
+}
+
 struct AlignRun::State {
   ty_device device{};
   Runtime* runtime = nullptr;
   AlignShape shape;
   AlignOptions options;
-  ty_align_args args = TY_ALIGN_ARGS_INIT;
+  ty_align_args args{};
   ty_workspace* workspace = nullptr;
 
   GuardedBuffer ids, expert_map;
@@ -138,15 +158,8 @@ Status AlignRun::create(ty_device device, const AlignProblem& problem, const Ali
   state.runtime = backend->runtime;
   state.shape = problem.shape;
   state.options = options;
-  state.args.ids_dtype = problem.shape.int64_ids ? TY_INT64 : TY_INT32;
-  state.args.num_tokens = problem.shape.tokens;
-  state.args.row_stride = problem.shape.row_stride;
-  state.args.top_k = problem.shape.top_k;
-  state.args.num_experts = problem.shape.experts;
-  state.args.block_size = problem.shape.block;
-  state.args.num_local_experts = problem.num_local_experts();
+  state.args = align_args(problem.shape, options.path);
   state.args.capacity = problem.capacity;
-  state.args.path = options.path;
   state.map_image = problem.expert_map;
   state.args.expert_map =
       state.map_image.empty() ? nullptr : state.map_image.data();  // until it has its buffer
@@ -200,6 +213,7 @@ Status AlignRun::collect(AlignOutputs& outputs) {
 }
 
 const ty_align_args& AlignRun::args() const { return state_->args; }
+ty_workspace* AlignRun::workspace() const { return state_->workspace; }
 
 Status run_align(ty_device device, const AlignProblem& problem, const AlignOptions& options,
                  AlignOutputs& outputs) {

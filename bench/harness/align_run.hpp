@@ -24,6 +24,9 @@ struct AlignOutputs {
 // What the sequential reference (src/align/reference.hpp) says.
 AlignOutputs expected(const AlignProblem& problem);
 
+// The outputs that are not optional, alone.
+AlignOutputs required_outputs(AlignOutputs outputs);
+
 // Sorts each expert's pairs in `outputs.sorted_pair_ids`, where `want` has them: what an order that is not
 // stable must be equal to after that.
 void sort_runs(AlignOutputs& outputs, const AlignOutputs& want);
@@ -56,12 +59,16 @@ class AlignRun {
   Status collect(AlignOutputs& outputs);            // after a synchronise; also checks the guards
 
   const ty_align_args& args() const;
+  ty_workspace* workspace() const;  // nullptr if none is needed
 
  private:
   AlignRun();
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The call that a shape makes, without memory.
+ty_align_args align_args(const AlignShape& shape, ty_align_path path = TY_ALIGN_AUTO);
 
 // All of it: create, launch, wait, collect.
 Status run_align(ty_device device, const AlignProblem& problem, const AlignOptions& options,

@@ -38,7 +38,7 @@ Bytes bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 ty_gate_args gate_args(const GateShape& shape) {
-  static const int32_t some_memory = 0;  // says that there is a bias or a table; nobody reads it
+  alignas(16) static const int32_t some_memory = 0;  // says that there is a bias or a table; nobody reads it
   ty_gate_args args = TY_GATE_ARGS_INIT;
   args.logits_dtype = shape.dtype;
   args.num_tokens = shape.tokens;
@@ -199,7 +199,13 @@ Status GateRun::set_logits(const std::vector<float>& logits) {
   return state_->logits.buffer.write(state_->logits.image.data());
 }
 
-Status GateRun::launch(Stream stream) { return as_status(ty_gate(state_->device, &state_->args, stream)); }
+Status GateRun::launch(Stream stream) { return launch(stream, logits()); }
+
+Status GateRun::launch(Stream stream, const void* logits) {
+  ty_gate_args args = state_->args;
+  args.logits = logits;
+  return as_status(ty_gate(state_->device, &args, stream));
+}
 
 Status GateRun::collect(GateOutputs& outputs) {
   State& state = *state_;

@@ -50,9 +50,11 @@ class GateRun {
   Status poison();                                      // outputs and guards
   Status set_logits(const std::vector<float>& logits);  // others of the same shape, in place
   Status launch(Stream stream);                         // enqueues ty_gate
+  Status launch(Stream stream, const void* logits);     // likewise, for others of the same shape elsewhere
   Status collect(GateOutputs& outputs);                 // after a synchronise; also checks the guards
 
   const ty_gate_args& args() const;
+  const void* logits() const { return args().logits; }
 
  private:
   GateRun();

@@ -47,6 +47,9 @@ struct GateArgs : ty_gate_args {
   }
 
   int32_t columns() const { return top_k + num_shared_experts; }  // of ids and weights
+  int32_t id_bound() const {                                      // ids are below it
+    return (replicas == nullptr ? num_experts : num_physical_experts) + num_shared_experts;
+  }
 };
 
 inline void gate(Device device, const GateArgs& args, void* stream) { check(ty_gate(device, &args, stream)); }

@@ -274,6 +274,43 @@ TY_API ty_status ty_gate(ty_device device, const ty_gate_args* args, void* strea
 /* Says in words how `args` run on `device`, and why. Pointers may be NULL. Cut to `size` bytes. */
 TY_API ty_status ty_gate_explain(ty_device device, const ty_gate_args* args, char* text, size_t size);
 
+/* ------------------------------------------------------------------------------------------------
+ * route: router logits -> expert ids, weights, and their block-aligned, expert-sorted order
+ */
+
+/* How route runs. Every path writes the same bits; the choice matters for time alone. */
+typedef enum ty_route_path {
+  TY_ROUTE_AUTO = 0,
+  TY_ROUTE_ONE = 1, /* one launch; small batches */
+  TY_ROUTE_TWO = 2  /* gate, then align */
+} ty_route_path;
+
+typedef struct ty_route_args {
+  uint32_t struct_size; /* sizeof(ty_route_args) */
+  int32_t path;         /* ty_route_path; TY_ROUTE_AUTO unless a test or a measurement wants one */
+
+  const ty_gate_args* gate; /* as for ty_gate() */
+
+  /* As for ty_align(), but its ids are gate's, all columns of them: [num_tokens, top_k + num_shared_experts] of
+   * num_physical_experts + num_shared_experts experts (num_experts + num_shared_experts without replicas). The
+   * fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts) are not read. */
+  const ty_align_args* align;
+} ty_route_args;
+
+#define TY_ROUTE_ARGS_INIT {sizeof(ty_route_args), TY_ROUTE_AUTO, 0, 0}
+
+/* Bytes of workspace memory that `args` needs on `device`; 0 if none. Depends on shapes alone, and pointers in
+ * its structs may be NULL. */
+TY_API ty_status ty_route_workspace_size(ty_device device, const ty_route_args* args, size_t* bytes);
+
+/* What ty_gate() and then ty_align() do, bit for bit. `workspace` may be NULL if ty_route_workspace_size() says
+ * 0. */
+TY_API ty_status ty_route(ty_device device, const ty_route_args* args, ty_workspace* workspace, void* stream);
+
+/* Says in words which path `args` takes on `device`, and why. Pointers in its structs may be NULL. Cut to
+ * `size` bytes. */
+TY_API ty_status ty_route_explain(ty_device device, const ty_route_args* args, char* text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

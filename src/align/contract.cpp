@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 
+#include "runtime/check.hpp"
 #include "runtime/text.hpp"
 
 namespace tokenyard::align {
@@ -15,27 +15,7 @@ constexpr int64_t kMaxPosition = std::numeric_limits<int32_t>::max();
 // The struct as it was in its first version: nothing shorter is accepted.
 constexpr size_t kFirstSize = sizeof(ty_align_args);
 
-Status invalid(const char* argument, const std::string& got, const char* expected, const char* remedy) {
-  return {TY_INVALID_ARGUMENT, text("align: ", argument, " is ", got, ", expected ", expected, ": ", remedy)};
-}
-
-Status check_range(const char* argument, int64_t got, int64_t low, int64_t high, const char* remedy) {
-  if (got >= low && got <= high) return {};
-  return {TY_INVALID_ARGUMENT,
-          text("align: ", argument, " is ", got, ", expected ", low, " to ", high, ": ", remedy)};
-}
-
-template <class T>
-Status check_pointer(const char* argument, const T* pointer, size_t alignment, bool required) {
-  if (pointer == nullptr) {
-    return required ? invalid(argument, "NULL", "a pointer", "pass memory of the device that the call names")
-                    : Status();
-  }
-  if (reinterpret_cast<uintptr_t>(pointer) % alignment == 0) return {};
-  return {TY_INVALID_ARGUMENT,
-          text("align: ", argument, " is at address ", static_cast<const void*>(pointer),
-               ", expected a multiple of ", alignment, ": align it to its element type")};
-}
+constexpr Check kCheck("align");
 
 bool sizes_in_range(int64_t num_pairs, int32_t experts, int32_t block_size) {
   return num_pairs >= 0 && num_pairs <= kMaxPosition && experts >= 1 && experts <= kMaxExperts &&
@@ -61,47 +41,47 @@ int64_t min_capacity(int64_t num_pairs, int32_t experts, int32_t block_size) {
   return if_it_fits((used + (num_pairs - used) / block) * block);
 }
 
+Status read(const ty_align_args* given, ty_align_args& args) {
+  args = TY_ALIGN_ARGS_INIT;
+  return kCheck.read(given, kFirstSize, "ty_align_args", "TY_ALIGN_ARGS_INIT", args);
+}
+
 Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
-  if (given == nullptr) return invalid("args", "NULL", "a ty_align_args", "pass the address of the struct");
-  if (given->struct_size < kFirstSize) {
-    return {TY_INVALID_ARGUMENT, text("align: struct_size is ", given->struct_size, ", expected at least ",
-                                      kFirstSize, ": initialise the struct with TY_ALIGN_ARGS_INIT")};
-  }
-  if (given->struct_size > sizeof(ty_align_args)) {
-    return {TY_INVALID_ARGUMENT,
-            text("align: struct_size is ", given->struct_size, ", expected at most ", sizeof(ty_align_args),
-                 ": the header is newer than the library (", ty_version(), "); update the library")};
-  }
-  ty_align_args args = TY_ALIGN_ARGS_INIT;
-  std::memcpy(&args, given, given->struct_size);
+  ty_align_args args;
+  TY_RETURN_IF_ERROR(read(given, args));
+  return check(args, pointers, problem);
+}
+
+Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
   const bool required = pointers == Pointers::kRequired;
 
   if (args.ids_dtype != TY_INT32 && args.ids_dtype != TY_INT64) {
-    return invalid("ids_dtype", text(args.ids_dtype), "TY_INT32 or TY_INT64", "convert the ids");
+    return kCheck.invalid("ids_dtype", text(args.ids_dtype), "TY_INT32 or TY_INT64", "convert the ids");
   }
-  TY_RETURN_IF_ERROR(check_range("top_k", args.top_k, 1, kMaxPosition, "pass the columns of topk_ids"));
-  TY_RETURN_IF_ERROR(check_range("num_tokens", args.num_tokens, 0, kMaxPosition / args.top_k,
-                                 "pair indices are int32; split the batch"));
+  TY_RETURN_IF_ERROR(kCheck.range("top_k", args.top_k, 1, kMaxPosition, "pass the columns of topk_ids"));
+  TY_RETURN_IF_ERROR(kCheck.range("num_tokens", args.num_tokens, 0, kMaxPosition / args.top_k,
+                                  "pair indices are int32; split the batch"));
   TY_RETURN_IF_ERROR(
-      check_range("num_experts", args.num_experts, 1, kMaxExperts, "pass the global number of experts"));
-  TY_RETURN_IF_ERROR(check_range("block_size", args.block_size, 1, kMaxPosition,
-                                 "pass the rows of the matrix product's tile"));
+      kCheck.range("num_experts", args.num_experts, 1, kMaxExperts, "pass the global number of experts"));
+  TY_RETURN_IF_ERROR(kCheck.range("block_size", args.block_size, 1, kMaxPosition,
+                                  "pass the rows of the matrix product's tile"));
   const int64_t stride = args.row_stride == 0 ? args.top_k : args.row_stride;
   // Rows x stride must not overflow.
   const int64_t widest = (int64_t{1} << 60) / std::max<int64_t>(args.num_tokens, int64_t{1} << 20);
-  TY_RETURN_IF_ERROR(check_range("row_stride", stride, args.top_k, widest,
-                                 "pass the elements from one row to the next, or 0 for contiguous rows"));
+  TY_RETURN_IF_ERROR(kCheck.range("row_stride", stride, args.top_k, widest,
+                                  "pass the elements from one row to the next, or 0 for contiguous rows"));
   int32_t experts = args.num_experts;
   if (args.expert_map != nullptr) {
-    TY_RETURN_IF_ERROR(check_range("num_local_experts", args.num_local_experts, 1, kMaxExperts,
-                                   "with an expert_map, pass the experts of this rank"));
+    TY_RETURN_IF_ERROR(kCheck.range("num_local_experts", args.num_local_experts, 1, kMaxExperts,
+                                    "with an expert_map, pass the experts of this rank"));
     experts = args.num_local_experts;
   }
   if (args.path < TY_ALIGN_AUTO || args.path > TY_ALIGN_SPLIT) {
-    return invalid("path", text(args.path), "a ty_align_path", "use TY_ALIGN_AUTO");
+    return kCheck.invalid("path", text(args.path), "a ty_align_path", "use TY_ALIGN_AUTO");
   }
   if (args.reserved != 0) {
-    return invalid("reserved", text(args.reserved), "0", "initialise the struct with TY_ALIGN_ARGS_INIT");
+    return kCheck.invalid("reserved", text(args.reserved), "0",
+                          "initialise the struct with TY_ALIGN_ARGS_INIT");
   }
   const int64_t pairs = args.num_tokens * args.top_k;
   const int64_t needed = min_capacity(pairs, experts, args.block_size);
@@ -113,22 +93,22 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
              " slots, expected positions that fit in int32: use a smaller block_size or split the batch")};
   }
   TY_RETURN_IF_ERROR(
-      check_range("capacity", args.capacity, needed, kMaxPosition, "allocate ty_align_capacity() slots"));
+      kCheck.range("capacity", args.capacity, needed, kMaxPosition, "allocate ty_align_capacity() slots"));
 
   const size_t id_bytes = args.ids_dtype == TY_INT64 ? sizeof(int64_t) : sizeof(int32_t);
-  TY_RETURN_IF_ERROR(check_pointer("topk_ids", args.topk_ids, id_bytes, required && pairs > 0));
-  TY_RETURN_IF_ERROR(check_pointer("expert_map", args.expert_map, sizeof(int32_t), false));
+  TY_RETURN_IF_ERROR(kCheck.pointer("topk_ids", args.topk_ids, id_bytes, required && pairs > 0));
+  TY_RETURN_IF_ERROR(kCheck.pointer("expert_map", args.expert_map, sizeof(int32_t), false));
   const bool has_slots = args.capacity > 0;
   TY_RETURN_IF_ERROR(
-      check_pointer("sorted_pair_ids", args.sorted_pair_ids, sizeof(int32_t), required && has_slots));
+      kCheck.pointer("sorted_pair_ids", args.sorted_pair_ids, sizeof(int32_t), required && has_slots));
   TY_RETURN_IF_ERROR(
-      check_pointer("block_expert", args.block_expert, sizeof(int32_t), required && has_slots));
-  TY_RETURN_IF_ERROR(check_pointer("num_padded", args.num_padded, sizeof(int32_t), required));
-  TY_RETURN_IF_ERROR(check_pointer("counts", args.counts, sizeof(int32_t), false));
-  TY_RETURN_IF_ERROR(check_pointer("offsets", args.offsets, sizeof(int32_t), false));
-  TY_RETURN_IF_ERROR(check_pointer("inverse", args.inverse, sizeof(int32_t), false));
-  TY_RETURN_IF_ERROR(check_pointer("block_rows", args.block_rows, sizeof(int32_t), false));
-  TY_RETURN_IF_ERROR(check_pointer("num_dropped", args.num_dropped, sizeof(int32_t), false));
+      kCheck.pointer("block_expert", args.block_expert, sizeof(int32_t), required && has_slots));
+  TY_RETURN_IF_ERROR(kCheck.pointer("num_padded", args.num_padded, sizeof(int32_t), required));
+  TY_RETURN_IF_ERROR(kCheck.pointer("counts", args.counts, sizeof(int32_t), false));
+  TY_RETURN_IF_ERROR(kCheck.pointer("offsets", args.offsets, sizeof(int32_t), false));
+  TY_RETURN_IF_ERROR(kCheck.pointer("inverse", args.inverse, sizeof(int32_t), false));
+  TY_RETURN_IF_ERROR(kCheck.pointer("block_rows", args.block_rows, sizeof(int32_t), false));
+  TY_RETURN_IF_ERROR(kCheck.pointer("num_dropped", args.num_dropped, sizeof(int32_t), false));
 
   problem = Problem{
       .topk_ids = args.topk_ids,
@@ -150,6 +130,7 @@ Status check(const ty_align_args* given, Pointers pointers, Problem& problem) {
       .block_rows = args.block_rows,
       .num_dropped = args.num_dropped,
       .path = static_cast<ty_align_path>(args.path),
+      .linked = false,
   };
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/check.hpp"
 #include "runtime/status.hpp"
 #include "tokenyard/tokenyard.h"
 
@@ -33,6 +34,7 @@ struct Problem {
   int32_t* block_rows;
   int32_t* num_dropped;
   ty_align_path path;
+  bool linked;  // to the launch that writes topk_ids, which is the one before in the stream
 
   int64_t num_pairs() const { return num_tokens * top_k; }
   int64_t num_blocks() const { return (capacity + block_size - 1) / block_size; }
@@ -42,10 +44,12 @@ struct Problem {
 int64_t capacity(int64_t num_pairs, int32_t experts, int32_t block_size);
 int64_t min_capacity(int64_t num_pairs, int32_t experts, int32_t block_size);
 
-enum class Pointers { kRequired, kMayBeNull };
-
 // Checks `args` (of any version of the struct) and fills `problem`, or says what is wrong with which
-// argument. Size queries allow null pointers.
+// argument.
 Status check(const ty_align_args* args, Pointers pointers, Problem& problem);
+
+// The two halves of it, for who fills some fields in between: the struct in this version, then its values.
+Status read(const ty_align_args* given, ty_align_args& args);
+Status check(const ty_align_args& args, Pointers pointers, Problem& problem);
 
 }  // namespace tokenyard::align

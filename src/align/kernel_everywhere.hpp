@@ -24,6 +24,7 @@ struct Everywhere {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
+  static constexpr bool awaits_previous = true;
   static constexpr int kTile = kThreads * kItems;
   static_assert((kOwned == 2 || kOwned == 4 || kOwned == 32) && kItems <= 32 && kTile < 1 << 16);
 
@@ -56,6 +57,7 @@ struct Everywhere {
     auto& shared = gpu.template shared<Shared<Thread>>();
     const int32_t first = gpu.block() * kOwned;
 
+    gpu.await_previous();
     int32_t expert[kItems];
     ids.load_run(gpu, gpu.thread() * kItems, out.num_pairs, expert);
     if constexpr (kFew) {

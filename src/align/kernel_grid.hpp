@@ -27,6 +27,7 @@ struct Grid {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kStage == Stage::kWhole;
+  static constexpr bool awaits_previous = false;
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kExperts = kPasses == 1 ? 256 : kMaxExperts;
   static_assert(kStage == Stage::kWhole || kCluster == 1);

@@ -73,6 +73,15 @@ class Outputs {
     }
   }
 
+  // One of them.
+  TY_DEVICE void write_block(int32_t index, const Run& run) const {
+    block_expert_[index] = run.expert;
+    if (kOptional && block_rows_ != nullptr) {
+      const int32_t rest = run.pairs - (index - run.first_block) * block.divisor();
+      block_rows_[index] = port::min_of(rest, block.divisor());
+    }
+  }
+
   // A block as a whole but for its pairs, by one warp: `pairs` of `expert`, or none and -1. No block beyond
   // the last is written.
   template <class Thread>
@@ -93,16 +102,44 @@ class Outputs {
     for (uint32_t i = first_slot(begin) + worker; i < static_cast<uint32_t>(capacity_); i += workers) {
       sorted_pair_ids_[i] = num_pairs;
     }
+    write_unused_blocks(begin, static_cast<int32_t>(worker), static_cast<int32_t>(workers));
+    if (worker == 0) write_totals(used_blocks);
+  }
+
+  // Its blocks alone, and the totals, by one thread.
+  TY_DEVICE void write_unused_blocks(int32_t begin, int32_t worker, int32_t workers) const {
 #pragma unroll 1
-    for (uint32_t i = static_cast<uint32_t>(begin) + worker; i < static_cast<uint32_t>(num_blocks_);
-         i += workers) {
+    for (auto i = static_cast<uint32_t>(begin + worker); i < static_cast<uint32_t>(num_blocks_);
+         i += static_cast<uint32_t>(workers)) {
       block_expert_[i] = -1;
       if (kOptional && block_rows_ != nullptr) block_rows_[i] = 0;
     }
-    if (worker == 0) {
-      *num_padded_ = used_blocks * block.divisor();
-      if (kOptional && offsets_ != nullptr) offsets_[experts] = used_blocks * block.divisor();
+  }
+  TY_DEVICE void write_totals(int32_t used_blocks) const {
+    *num_padded_ = used_blocks * block.divisor();
+    if (kOptional && offsets_ != nullptr) offsets_[experts] = used_blocks * block.divisor();
+  }
+
+  // Every slot as if it were padding, in stretches that warps take in turn: this one those that leave
+  // `worker` of `workers`.
+  template <class Thread>
+  TY_DEVICE void fill(Thread& gpu, int32_t worker, int32_t workers) const {
+    constexpr uint32_t kStretch = 4 * Thread::warp_size;
+    const bool aligned = reinterpret_cast<uintptr_t>(sorted_pair_ids_) % sizeof(port::Vec4) == 0;
+    const auto end = static_cast<uint32_t>(capacity_);
+#pragma unroll 1
+    for (uint32_t first = kStretch * static_cast<uint32_t>(worker); first < end;
+         first += kStretch * static_cast<uint32_t>(workers)) {
+      if (aligned && first + kStretch <= end) {
+        gpu.store4(sorted_pair_ids_ + first + 4 * gpu.lane(), {num_pairs, num_pairs, num_pairs, num_pairs});
+      } else {
+        write_pads(gpu, first, port::min_of(first + kStretch, end));
+      }
     }
+  }
+  template <class Thread>
+  TY_DEVICE int32_t stretch_of(int32_t slot) const {
+    return slot / (4 * Thread::warp_size);
   }
 
   TY_DEVICE int32_t num_blocks() const { return num_blocks_; }
@@ -119,14 +156,6 @@ class Outputs {
 #pragma unroll 1
     for (uint32_t at = begin + static_cast<uint32_t>(gpu.lane()); at < end; at += Thread::warp_size) {
       sorted_pair_ids_[at] = num_pairs;
-    }
-  }
-
-  TY_DEVICE void write_block(int32_t index, const Run& run) const {
-    block_expert_[index] = run.expert;
-    if (kOptional && block_rows_ != nullptr) {
-      const int32_t rest = run.pairs - (index - run.first_block) * block.divisor();
-      block_rows_[index] = port::min_of(rest, block.divisor());
     }
   }
 

@@ -21,6 +21,7 @@ template <class Ids>
 struct Registers {
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
+  static constexpr bool awaits_previous = true;
   static constexpr int threads = 64;  // two warps, or one wave
   static constexpr int kMaxPairs = 32;
 
@@ -35,6 +36,7 @@ struct Registers {
     constexpr int kWarps = threads / Thread::warp_size;
     const int32_t own = gpu.block() * kWarps + gpu.warp();  // pair
 
+    gpu.await_previous();
     int32_t expert[1];
     ids.template load<1>(0, gpu.lane(), 1, out.num_pairs, 1, expert);
     ids.resolve(1, expert);

@@ -38,6 +38,7 @@ struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kRows > 1;
+  static constexpr bool awaits_previous = true;
   static constexpr int kEach = 4;  // consecutive pairs of a lane
   static constexpr int kPasses = kItems / kEach;
   static constexpr int kTile = kSorters * kItems;
@@ -81,6 +82,7 @@ struct Tile {
     const bool holder = gpu.warp() < kHolders<Thread>;
     const bool sorter = sorter_warp(gpu) >= 0;
 
+    gpu.await_previous();
     int32_t expert[kPasses][kEach];
     if (sorter) load(gpu, expert);
     uint64_t epoch = 0;

@@ -42,6 +42,7 @@ struct Wide {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = true;
+  static constexpr bool awaits_previous = false;
   static constexpr int kSlice = kExperts / kCluster;
   static constexpr int kTile = kSorters * kItems;
   static_assert(kCluster == 8);  // a holder sends the counts of so many experts

@@ -39,6 +39,11 @@ class Launches {
   }
 
  private:
+  template <class Kernel>
+  static Status launch(const Kernel& kernel, int blocks, const Call& call) {
+    return Port::launch(kernel, blocks, call.stream, Kernel::awaits_previous && call.problem.linked);
+  }
+
   static Status run_everywhere(const Plan& chosen, const Call& call) {
     switch (chosen.owned) {
       case 0:
@@ -54,7 +59,7 @@ class Launches {
   static Status run_registers(const Plan& chosen, const Call& call) {
     using Kernel = Registers<Ids>;
     static_assert(Kernel::kMaxPairs == kMaxRegisterPairs && Kernel::threads == kRegisterThreads);
-    return Port::launch(Kernel{Ids(call.problem), Outputs<false>(call.problem)}, chosen.blocks, call.stream);
+    return launch(Kernel{Ids(call.problem), Outputs<false>(call.problem)}, chosen.blocks, call);
   }
   template <int kOwned, size_t kNumber = 0>
   static Status run_everywhere(const Plan& chosen, const Call& call) {
@@ -67,8 +72,7 @@ class Launches {
       constexpr tuning::Block block = kKernels.everywhere[kNumber];
       using Kernel = Everywhere<Ids, kOptional, block.threads, block.items, kOwned>;
       if (call.problem.num_pairs() > Kernel::kTile) return run_everywhere<kOwned, kNumber + 1>(chosen, call);
-      return Port::launch(Kernel{Ids(call.problem), Outputs<kOptional>(call.problem)}, chosen.blocks,
-                          call.stream);
+      return launch(Kernel{Ids(call.problem), Outputs<kOptional>(call.problem)}, chosen.blocks, call);
     }
   }
 
@@ -142,8 +146,7 @@ class Launches {
 
   template <class Kernel>
   static Status launch_exchanging(const Plan& chosen, const Call& call) {
-    return Port::launch(Kernel(chosen.chunk, chosen.blocks, call.workspace, call.problem), chosen.blocks,
-                        call.stream);
+    return launch(Kernel(chosen.chunk, chosen.blocks, call.workspace, call.problem), chosen.blocks, call);
   }
 };
 

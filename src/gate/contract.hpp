@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/check.hpp"
 #include "runtime/status.hpp"
 #include "tokenyard/tokenyard.h"
 
@@ -55,10 +56,8 @@ struct Problem {
   int32_t group_size() const { return num_experts / num_groups; }
 };
 
-enum class Pointers { kRequired, kMayBeNull };
-
 // Checks `args` (of any version of the struct) and fills `problem`, or says what is wrong with which
-// argument. Explanations allow null pointers.
+// argument.
 Status check(const ty_gate_args* args, Pointers pointers, Problem& problem);
 
 }  // namespace tokenyard::gate

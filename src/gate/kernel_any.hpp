@@ -62,6 +62,7 @@ struct AnyGate {
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
+    gpu.let_next_begin();
     const int64_t step = static_cast<int64_t>(gpu.blocks()) * gpu.warps();
     for (int64_t token = static_cast<int64_t>(gpu.block()) * gpu.warps() + gpu.warp(); token < num_tokens;
          token += step) {

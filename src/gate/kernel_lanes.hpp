@@ -31,6 +31,7 @@ struct LanesGate {
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
+    gpu.let_next_begin();
     constexpr int kTokensOfWarp = Thread::warp_size / Shape::kLanes;
     const auto slot = static_cast<unsigned>(gpu.thread()) / Shape::kLanes;
     const unsigned token = static_cast<unsigned>(gpu.block()) * kTokens + slot;

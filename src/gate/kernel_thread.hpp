@@ -41,6 +41,7 @@ struct ThreadGate {
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
+    gpu.let_next_begin();
     const unsigned token =
         static_cast<unsigned>(gpu.block()) * kThreads + static_cast<unsigned>(gpu.thread());
     if (token >= static_cast<unsigned>(router.num_tokens)) return;

@@ -141,6 +141,18 @@ class Thread {
     }
   }
 
+  // Without effect where nothing is linked.
+  TY_DEVICE void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  }
+  TY_DEVICE void await_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  }
+
   // One counter per launch would need a workspace; the runtime's own barrier keeps it for cooperative grids.
   TY_DEVICE void sync_grid();
 
@@ -298,9 +310,9 @@ struct Port {
   using Thread = cuda::Thread;
   static constexpr bool has_clusters = true;
 
-  // More than 48 KiB of shared memory, once per kernel and device.
-  template <class Kernel>
-  static Status allow_shared_memory(size_t bytes) {
+  // What a kernel must be allowed before it is launched, once per kernel and device.
+  template <class Kernel, cudaFuncAttribute kAttribute>
+  static Status allow(int value) {
     static std::mutex mutex;
     static std::set<int> done;
     int device = 0;
@@ -308,18 +320,28 @@ struct Port {
     const std::lock_guard lock(mutex);
     if (done.contains(device)) return {};
     TY_RETURN_IF_ERROR(
-        to_status(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(bytes)),
-                  "cudaFuncSetAttribute"));
+        to_status(cudaFuncSetAttribute(run<Kernel>, kAttribute, value), "cudaFuncSetAttribute"));
     done.insert(device);
+    return {};
+  }
+  template <class Kernel>
+  static Status allow_size() {
+    constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
+    if constexpr (shared_bytes > 48 * 1024) {
+      TY_RETURN_IF_ERROR((allow<Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize>(shared_bytes)));
+    }
+    constexpr int kPortableCluster = 8;
+    if constexpr (Kernel::cluster > kPortableCluster) {
+      TY_RETURN_IF_ERROR((allow<Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed>(1)));
+    }
     return {};
   }
 
   template <class Kernel>
-  static Status launch(const Kernel& kernel, int blocks, void* stream) {
+  static Status launch(const Kernel& kernel, int blocks, void* stream, bool linked = false) {
     constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
-    if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
-    cudaLaunchAttribute attributes[2];
+    TY_RETURN_IF_ERROR(allow_size<Kernel>());
+    cudaLaunchAttribute attributes[3];
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(Kernel::threads);
@@ -336,6 +358,10 @@ struct Port {
       attributes[config.numAttrs].val.clusterDim.y = 1;
       attributes[config.numAttrs++].val.clusterDim.z = 1;
     }
+    if (linked) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
     const cudaError_t error = cudaLaunchKernelEx(&config, run<Kernel>, kernel);
     return to_status(error, "cudaLaunchKernelEx");
   }
@@ -344,7 +370,7 @@ struct Port {
   template <class Kernel>
   static Status resident_blocks(int multiprocessors, int& blocks) {
     constexpr size_t shared_bytes = sizeof(typename Kernel::template Shared<Thread>);
-    if constexpr (shared_bytes > 48 * 1024) TY_RETURN_IF_ERROR(allow_shared_memory<Kernel>(shared_bytes));
+    TY_RETURN_IF_ERROR(allow_size<Kernel>());
     if constexpr (Kernel::cluster > 1) {
       cudaLaunchAttribute attribute;
       attribute.id = cudaLaunchAttributeClusterDimension;

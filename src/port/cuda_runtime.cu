@@ -36,8 +36,12 @@ struct Api {
     out.arch = text("sm_", given.major, given.minor);
     out.multiprocessors = given.multiProcessorCount;
     out.warp_size = given.warpSize;
-    out.max_cluster = given.major >= 9 ? 8 : 1;  // the portable size
+    out.max_cluster = given.major == 9 ? 16 : given.major > 9 ? 8 : 1;  // 8 is the portable size
     out.cooperative = given.cooperativeLaunch != 0;
+    int driver = 0;
+    constexpr int kFirstThatCapturesLinks = 12030;
+    out.linked =
+        given.major >= 9 && cudaDriverGetVersion(&driver) == cudaSuccess && driver >= kFirstThatCapturesLinks;
     return {};
   }
 

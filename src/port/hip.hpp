@@ -140,6 +140,10 @@ class Thread {
   template <int Size>
   TY_DEVICE void await_inbox(inbox&) {}
 
+  // Nothing is linked here.
+  TY_DEVICE void let_next_begin() {}
+  TY_DEVICE void await_previous() {}
+
   // What cooperative_groups calls; its header does not compile with every clang.
   TY_DEVICE void sync_grid() { __ockl_grid_sync(); }
 
@@ -245,7 +249,7 @@ struct Port {
   static constexpr bool has_clusters = false;
 
   template <class Kernel>
-  static Status launch(const Kernel& kernel, int blocks, void* stream) {
+  static Status launch(const Kernel& kernel, int blocks, void* stream, bool /*linked*/ = false) {
     static_assert(Kernel::threads % Thread::warp_size == 0 && Kernel::threads <= 1024);
     static_assert(Kernel::cluster == 1, "no cluster on this vendor's cards");
     const void* const function = reinterpret_cast<const void*>(run<Kernel>);

@@ -219,6 +219,10 @@ class Thread {
     to[3] = value.w;
   }
 
+  // launches: one ends before the next begins
+  void let_next_begin() const {}
+  void await_previous() const {}
+
   // waiting
   void delay() const {}
   void pause(const Site& site = Site::current()) const { simt::pause(site); }
@@ -274,7 +278,7 @@ struct Port {
   // Runs the kernel and returns when it is done; `stream` has no meaning here. Besides the launch's own
   // errors it returns those that the executor finds in the kernel.
   template <class Kernel>
-  static Status launch(const Kernel& kernel, int blocks, void* /*stream*/) {
+  static Status launch(const Kernel& kernel, int blocks, void* /*stream*/, bool /*linked*/ = false) {
     simt::Launch launch{};
     launch.type = &typeid(Kernel);
     launch.kernel = &kernel;

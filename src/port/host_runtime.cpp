@@ -29,6 +29,7 @@ class SimtRuntime final : public CpuRuntime {
     out.warp_size = WarpSize;
     out.max_cluster = simt::kMaxCluster;
     out.cooperative = true;
+    out.linked = true;
     return {};
   }
 

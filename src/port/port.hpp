@@ -70,6 +70,11 @@
 //                 Vec4 load4(const int32_t*)  void store4(int32_t*, Vec4)    16 bytes, 16-byte aligned
 
 //                 Everything else reads and writes through plain pointers.
+//   launches      void let_next_begin()    a launch that is linked to this one may begin when all blocks said
+//   so
+//                 void await_previous()    until the launch that this one is linked to has ended, and all
+//                 that it
+//                                          wrote is seen; by every thread, before it touches global memory
 //   waiting       void delay()             for about as long as a store takes to be seen by other blocks
 //                 void pause()             in the body of a loop that polls another block
 //   approximate   float exp2(float)        2^x to 2 units in the last place; below 2^-126 it may be 0
@@ -79,8 +84,11 @@
 //
 // Host side, in every port:
 //
-//   struct Port { using Thread; static Status launch(const Kernel&, int blocks, void* stream); ... }
+//   struct Port { using Thread; static Status launch(const Kernel&, int blocks, void* stream, bool linked);
+//   ... }
 //
+// A linked launch may begin before the launch before it in the stream has ended (where a device can), which
+// hides how long a launch takes to begin. Only for kernels that call await_previous().
 // A port's `launch` checks what it is given (threads, clusters, residency) and returns an error of the
 // driver as a Status; see launch() in each port.
 #pragma once

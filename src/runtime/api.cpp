@@ -5,8 +5,10 @@
 #include <string>
 
 #include "align/contract.hpp"
-#include "gate/contract.hpp"
+#include "gate/run.hpp"
+#include "route/run.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/check.hpp"
 #include "runtime/text.hpp"
 #include "tokenyard/tokenyard.h"
 
@@ -47,37 +49,23 @@ Status copy_text(const char* operation, const std::string& from, char* to, size_
   return {};
 }
 
-struct AlignCall {
-  align::Problem problem;
+Status expect_place(const char* operation, const size_t* bytes) {
+  if (bytes != nullptr) return {};
+  return {TY_INVALID_ARGUMENT, text(operation, ": bytes is NULL, expected where to put the size")};
+}
+
+// A call whose arguments were checked, and who runs it.
+template <class Problem>
+struct Call {
+  Problem problem;
   const Backend* backend;
   const DeviceProperties* device;
 };
 
-Status prepare(ty_device device, const ty_align_args* args, align::Pointers pointers, AlignCall& call) {
-  TY_RETURN_IF_ERROR(align::check(args, pointers, call.problem));
+template <class Args, class Problem>
+Status prepare(ty_device device, const Args* args, Pointers pointers, Call<Problem>& call) {
+  TY_RETURN_IF_ERROR(check(args, pointers, call.problem));  // of the operation that the types belong to
   return find_device(device, &call.backend, &call.device);
-}
-
-struct GateCall {
-  gate::Problem problem;
-  const Backend* backend;
-  const DeviceProperties* device;
-};
-
-Status prepare(ty_device device, const ty_gate_args* args, gate::Pointers pointers, GateCall& call) {
-  TY_RETURN_IF_ERROR(gate::check(args, pointers, call.problem));
-  return find_device(device, &call.backend, &call.device);
-}
-
-// Counts are added up by the tokens as they come.
-Status clear_counts(const GateCall& call, void* stream) {
-  Runtime& runtime = *call.backend->runtime;
-  const auto clear = [&](int32_t* counts, int32_t size) {
-    if (counts == nullptr) return Status();
-    return runtime.fill(counts, 0, static_cast<size_t>(size) * sizeof(int32_t), stream);
-  };
-  TY_RETURN_IF_ERROR(clear(call.problem.counts, call.problem.num_experts));
-  return clear(call.problem.physical_counts, call.problem.num_physical_experts);
 }
 
 Status check_workspace(const char* operation, ty_device device, const ty_workspace* given, size_t needed,
@@ -85,8 +73,8 @@ Status check_workspace(const char* operation, ty_device device, const ty_workspa
   if (needed == 0) return {};
   if (given == nullptr) {
     return {TY_WORKSPACE_REQUIRED,
-            text(operation, ": workspace is NULL, expected one of at least ", needed,
-                 " bytes: ask ty_align_workspace_size() and prepare the memory with ty_workspace_create()")};
+            text(operation, ": workspace is NULL, expected one of at least ", needed, " bytes: ask ty_",
+                 operation, "_workspace_size() and prepare the memory with ty_workspace_create()")};
   }
   if (given->device.backend != device.backend || given->device.ordinal != device.ordinal) {
     return {TY_WORKSPACE_REQUIRED,
@@ -201,12 +189,9 @@ int64_t ty_align_min_capacity(int64_t num_pairs, int32_t experts, int32_t block_
 
 ty_status ty_align_workspace_size(ty_device device, const ty_align_args* args, size_t* bytes) {
   return guarded([&]() -> Status {
-    if (bytes == nullptr)
-      return {TY_INVALID_ARGUMENT,
-              "align_workspace_size: bytes is NULL, expected where "
-              "to put the size"};
-    AlignCall call;
-    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
+    Call<align::Problem> call;
+    TY_RETURN_IF_ERROR(expect_place("align_workspace_size", bytes));
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
     *bytes = call.backend->align.workspace_size(*call.device, call.problem);
     return {};
   });
@@ -214,8 +199,8 @@ ty_status ty_align_workspace_size(ty_device device, const ty_align_args* args, s
 
 ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* workspace, void* stream) {
   return guarded([&]() -> Status {
-    AlignCall call;
-    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kRequired, call));
+    Call<align::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kRequired, call));
     Workspace memory;
     const size_t needed = call.backend->align.workspace_size(*call.device, call.problem);
     TY_RETURN_IF_ERROR(check_workspace("align", device, workspace, needed, memory));
@@ -226,28 +211,56 @@ ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* wo
 
 ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* out, size_t size) {
   return guarded([&]() -> Status {
-    AlignCall call;
-    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
+    Call<align::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
     return copy_text("align_explain", call.backend->align.explain(*call.device, call.problem), out, size);
   });
 }
 
 ty_status ty_gate(ty_device device, const ty_gate_args* args, void* stream) {
   return guarded([&]() -> Status {
-    GateCall call;
-    TY_RETURN_IF_ERROR(prepare(device, args, gate::Pointers::kRequired, call));
+    Call<gate::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kRequired, call));
     TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
-    TY_RETURN_IF_ERROR(clear_counts(call, stream));
-    if (call.problem.num_tokens == 0) return {};
-    return call.backend->gate.run(*call.device, call.problem, stream);
+    return gate::run(*call.backend, *call.device, call.problem, stream);
   });
 }
 
 ty_status ty_gate_explain(ty_device device, const ty_gate_args* args, char* out, size_t size) {
   return guarded([&]() -> Status {
-    GateCall call;
-    TY_RETURN_IF_ERROR(prepare(device, args, gate::Pointers::kMayBeNull, call));
+    Call<gate::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
     return copy_text("gate_explain", call.backend->gate.explain(*call.device, call.problem), out, size);
+  });
+}
+
+ty_status ty_route_workspace_size(ty_device device, const ty_route_args* args, size_t* bytes) {
+  return guarded([&]() -> Status {
+    Call<route::Problem> call;
+    TY_RETURN_IF_ERROR(expect_place("route_workspace_size", bytes));
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
+    *bytes = route::workspace_size(*call.backend, *call.device, call.problem);
+    return {};
+  });
+}
+
+ty_status ty_route(ty_device device, const ty_route_args* args, ty_workspace* workspace, void* stream) {
+  return guarded([&]() -> Status {
+    Call<route::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kRequired, call));
+    Workspace memory;
+    const size_t needed = route::workspace_size(*call.backend, *call.device, call.problem);
+    TY_RETURN_IF_ERROR(check_workspace("route", device, workspace, needed, memory));
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
+    return route::run(*call.backend, *call.device, call.problem, memory, stream);
+  });
+}
+
+ty_status ty_route_explain(ty_device device, const ty_route_args* args, char* out, size_t size) {
+  return guarded([&]() -> Status {
+    Call<route::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
+    return copy_text("route_explain", route::explain(*call.backend, *call.device, call.problem), out, size);
   });
 }
 

@@ -10,8 +10,9 @@
 namespace tokenyard {
 namespace {
 
-Backend row_of(Backend row, GateOperation gate) {
+Backend row_of(Backend row, GateOperation gate, RouteOperation route = {}) {
   row.gate = gate;
+  row.route = route;
   return row;
 }
 
@@ -19,7 +20,7 @@ std::vector<Backend>& rows() {
   static std::vector<Backend> table{
       row_of(cpu_backend(), gate::cpu_operation()),
 #ifdef TOKENYARD_CUDA
-      row_of(cuda_backend(), gate::cuda_operation()),
+      row_of(cuda_backend(), gate::cuda_operation(), route::cuda_operation()),
 #endif
 #ifdef TOKENYARD_HIP
       row_of(hip_backend(), gate::hip_operation()),
@@ -63,6 +64,12 @@ void add_backend(const Backend& backend) { rows().push_back(backend); }
 void add_operation(int32_t backend, GateOperation gate) {
   for (Backend& row : rows()) {
     if (row.id == backend) row.gate = gate;
+  }
+}
+
+void add_operation(int32_t backend, RouteOperation route) {
+  for (Backend& row : rows()) {
+    if (row.id == backend) row.route = route;
   }
 }
 

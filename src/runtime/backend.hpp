@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "runtime/runtime.hpp"
 #include "runtime/status.hpp"
 #include "tokenyard/tokenyard.h"
+#include "tuning/route.hpp"
 
 namespace tokenyard {
 
@@ -16,6 +18,9 @@ namespace align {
 struct Problem;
 }
 namespace gate {
+struct Problem;
+}
+namespace route {
 struct Problem;
 }
 
@@ -39,12 +44,19 @@ struct GateOperation {
   std::string (*explain)(const DeviceProperties&, const gate::Problem&) = nullptr;
 };
 
+// In one launch, where there is one; without, gate and align do it.
+struct RouteOperation {
+  std::span<const tuning::RouteLaunch> launches = {};
+  Status (*run)(int32_t launch, const route::Problem&, Stream) = nullptr;  // a number of the list, from 1
+};
+
 struct Backend {
   int32_t id;        // ty_backend, or kBackendSimt*
   const char* name;  // as on the command line: "cpu", "cuda", "hip", "simt32", "simt64"
   Runtime* runtime;
   AlignOperation align;
   GateOperation gate = {};
+  RouteOperation route = {};
 };
 
 // Where an operation's backends are: src/<operation>/backend_*.
@@ -53,6 +65,9 @@ GateOperation cpu_operation();
 GateOperation cuda_operation();
 GateOperation hip_operation();
 }  // namespace gate
+namespace route {
+RouteOperation cuda_operation();
+}
 const Backend& cpu_backend();
 const Backend& cuda_backend();  // defined only in builds with TOKENYARD_CUDA
 const Backend& hip_backend();   // defined only in builds with TOKENYARD_HIP
@@ -62,6 +77,7 @@ void add_backend(const Backend& backend);
 
 // Completes the row of a backend that is there. Likewise.
 void add_operation(int32_t backend, GateOperation gate);
+void add_operation(int32_t backend, RouteOperation route);
 
 const Backend* find_backend(int32_t id);               // nullptr if this build does not have it
 const Backend* find_backend(const std::string& name);  // likewise

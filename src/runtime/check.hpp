@@ -13,6 +13,9 @@
 
 namespace tokenyard {
 
+// Size queries and explanations allow null pointers.
+enum class Pointers { kRequired, kMayBeNull };
+
 class Check {
  public:
   constexpr explicit Check(const char* operation) : operation_(operation) {}

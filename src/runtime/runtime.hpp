@@ -21,6 +21,7 @@ struct DeviceProperties {
   int warp_size = 1;
   int max_cluster = 1;       // blocks in a cluster; 1 if the device has none
   bool cooperative = false;  // can launch a grid that is resident as a whole
+  bool linked = false;       // can begin a launch before the one that it is linked to has ended
 };
 
 using Stream = void*;  // the backend's own handle

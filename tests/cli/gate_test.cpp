@@ -33,7 +33,7 @@ TEST(Gate, TakesAWholeShape) {
       "--epsilon 1e-20 --scale 2.5 --shared 2 --shared-weight 0.4 --shared-of-sum --replicas 2 --padding 3 "
       "--int64 --logits special --seed 11");
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("1 problems from seed 11, 1 runs"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("1 problem from seed 11, 1 run,"), std::string::npos) << result.out;
 }
 
 TEST(Gate, BenchWritesItsRows) {

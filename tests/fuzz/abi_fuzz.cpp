@@ -270,15 +270,76 @@ void fuzz_gate(ty_device device, Source& source) {
   if (fits(args)) call_gate(device, args, source);
 }
 
+// What is not read of align's arguments is anything; what gate checks, gate's calls of the fuzzer reach.
+void fuzz_route(ty_device device, Source& source) {
+  ty_gate_args gate = TY_GATE_ARGS_INIT;
+  gate.num_tokens = source.number<int64_t>(0, 20);
+  gate.num_experts = source.number<int32_t>(1, 64);
+  gate.top_k = source.number<int32_t>(1, 8);
+  gate.num_shared_experts = source.number<int32_t>(0, 2);
+  gate.ids_dtype = source.number<int32_t>(0, 1);
+  ty_align_args align = TY_ALIGN_ARGS_INIT;
+  align.ids_dtype = source.take<int32_t>();
+  align.num_tokens = source.take<int64_t>();
+  align.row_stride = source.take<int64_t>();
+  align.top_k = source.take<int32_t>();
+  align.num_experts = source.take<int32_t>();
+  align.block_size = source.number<int32_t>(1, 200);
+  align.capacity = source.number<int64_t>(0, 65535);
+  ty_route_args args = TY_ROUTE_ARGS_INIT;
+  if (source.take<uint8_t>() >= 240) args.struct_size = source.number<uint32_t>(0, 2 * sizeof args);
+  args.path = source.number<int32_t>(0, 2);
+  args.gate = source.take<uint8_t>() >= 250 ? nullptr : &gate;
+  args.align = source.take<uint8_t>() >= 250 ? nullptr : &align;
+  size_t bytes = 0;
+  char text[64];
+  for (const ty_status status :
+       {ty_route_workspace_size(device, &args, &bytes), ty_route_explain(device, &args, text, sizeof text)}) {
+    require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
+  }
+  const bool is_small = gate.num_tokens <= 256 && gate.num_experts <= 512 && gate.num_experts >= 1 &&
+                        gate.num_shared_experts <= 64 && align.capacity <= 1 << 20 && align.block_size >= 1;
+  if (!is_small || gate.num_tokens < 0 || gate.top_k < 1 || gate.top_k > 64 || align.capacity < 0) return;
+
+  const int64_t logits = gate.num_tokens * gate.num_experts;
+  const int64_t ids =
+      gate.num_tokens * (gate.top_k + (gate.num_shared_experts < 0 ? 0 : gate.num_shared_experts));
+  const int64_t blocks = (align.capacity + align.block_size - 1) / align.block_size;
+  const Buffer<uint32_t> numbers(source, logits, false);
+  const Buffer<int64_t> chosen(source, ids, false);
+  const Buffer<float> weights(source, ids, false);
+  const Buffer<int32_t> sorted(source, align.capacity, false), block_expert(source, blocks, false);
+  const Buffer<int32_t> num_padded(source, 1, false);
+  fill(source, numbers.get(), logits);
+  gate.logits = numbers.get();
+  gate.ids = chosen.get();
+  gate.weights = weights.get();
+  align.sorted_pair_ids = sorted.get();
+  align.block_expert = block_expert.get();
+  align.num_padded = num_padded.get();
+  const ty_status status = ty_route(device, &args, nullptr, nullptr);
+  const std::string error = ty_last_error();
+  require((status == TY_OK) == error.empty(), "a refusal says why, a success says nothing");
+  if (status != TY_OK) return;
+  align.num_tokens = gate.num_tokens;
+  align.top_k = gate.top_k + gate.num_shared_experts;
+  check_order(align, gate.num_experts + gate.num_shared_experts);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Source source(data, size);
   const ty_device device{source.number<int32_t>(0, 0), source.number<int32_t>(0, 0)};
-  if (source.take<uint8_t>() % 2 == 0) {
-    fuzz_align(device, source);
-  } else {
-    fuzz_gate(device, source);
+  switch (source.take<uint8_t>() % 4) {
+    case 0:
+      fuzz_align(device, source);
+      break;
+    case 1:
+      fuzz_route(device, source);
+      break;
+    default:
+      fuzz_gate(device, source);
   }
   return 0;
 }

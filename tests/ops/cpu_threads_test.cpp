@@ -19,7 +19,7 @@ TEST_P(CpuThreads, DoNotMatter) {
     std::optional<harness::AlignRun> run;
     ASSERT_TRUE(harness::AlignRun::create({TY_CPU, 0}, drawn, {}, run).ok());
     align::Problem problem;
-    ASSERT_TRUE(align::check(&run->args(), align::Pointers::kRequired, problem).ok());
+    ASSERT_TRUE(align::check(&run->args(), Pointers::kRequired, problem).ok());
     align::sort_on_cpu(problem, GetParam());
     harness::AlignOutputs got;
     const Status status = run->collect(got);

@@ -16,13 +16,7 @@ constexpr int64_t kFewestPairsEverywhere = 4096;
 
 void expect_same(const harness::AlignOutputs& got, harness::AlignOutputs want,
                  const harness::AlignOptions& options) {
-  if (!options.optional_outputs) {
-    harness::AlignOutputs required;
-    required.sorted_pair_ids = std::move(want.sorted_pair_ids);
-    required.block_expert = std::move(want.block_expert);
-    required.num_padded = want.num_padded;
-    want = std::move(required);
-  }
+  if (!options.optional_outputs) want = harness::required_outputs(std::move(want));
   EXPECT_EQ(harness::difference(got, want), "");
 }
 

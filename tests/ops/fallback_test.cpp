@@ -21,9 +21,9 @@ inline constexpr tuning::AlignKernels kSmall{kSmallBlocks, 64, kSmallTiles, {256
 
 struct RefusingPort : port::host::Port<32> {
   template <class Kernel>
-  static Status launch(const Kernel& kernel, int blocks, void* stream) {
+  static Status launch(const Kernel& kernel, int blocks, void* stream, bool linked = false) {
     if (Kernel::cooperative) return {TY_DEVICE_ERROR, "too many blocks in a cooperative launch"};
-    return port::host::Port<32>::launch(kernel, blocks, stream);
+    return port::host::Port<32>::launch(kernel, blocks, stream, linked);
   }
 };
 

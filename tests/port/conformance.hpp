@@ -450,6 +450,23 @@ TYPED_TEST_P(Conformance, FetchAdd) {
 
 // ---- the host side ----
 
+TYPED_TEST_P(Conformance, LinkedLaunch) {
+  using Port = typename TypeParam::Port;
+  auto& runtime = TypeParam::runtime();
+  auto values = random_values<int32_t>();
+  for (int32_t& value : values) value &= 0xffff;
+  const DeviceArray in(runtime, values);
+  for (int round = 0; round < 20; ++round) {
+    DeviceArray<int32_t> doubled(runtime, kTotal), copied(runtime, kTotal);
+    this->launch(kernels::SlowDouble(in.data(), doubled.data()));
+    const Status status =
+        Port::launch(kernels::AwaitAndCopy(doubled.data(), copied.data()), kBlocks, nullptr, true);
+    ASSERT_TRUE(status.ok()) << status.message();
+    const auto got = copied.values();
+    for (int i = 0; i < kTotal; ++i) ASSERT_EQ(got[i], 2 * values[kTotal - 1 - i]);
+  }
+}
+
 TYPED_TEST_P(Conformance, ResidentBlocks) {
   DeviceProperties device;
   ASSERT_TRUE(this->runtime().properties(0, device).ok());
@@ -463,7 +480,7 @@ TYPED_TEST_P(Conformance, ResidentBlocks) {
 REGISTER_TYPED_TEST_SUITE_P(Conformance, Position, LanesBelow, PopcountAndLowest, Shfl, ShflUp, ShflXor,
                             BallotAndAny, Match, ReduceAdd, ReduceMax, LoadPack, SyncWarp, SyncBlock,
                             ClusterPosition, SyncArriveAndRemote, Inbox, SyncWarps, SyncGrid, SharedAtomics,
-                            Zero, LoadAndStore, LoadAndStore4, AcquireReleaseAndPause, FetchAdd,
+                            Zero, LoadAndStore, LoadAndStore4, AcquireReleaseAndPause, FetchAdd, LinkedLaunch,
                             ResidentBlocks);
 
 }  // namespace tokenyard::tests

@@ -27,6 +27,32 @@ struct TestKernel {
   }
 };
 
+// ---- launches ----
+
+// Lets the next launch begin, and only then, in its own time, doubles.
+struct SlowDouble : TestKernel<> {
+  const int32_t* in;
+  int32_t* out;
+  SlowDouble(const int32_t* in, int32_t* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    gpu.let_next_begin();
+    for (int i = 0; i < 100; ++i) gpu.delay();
+    out[self(gpu)] = 2 * in[self(gpu)];
+  }
+};
+
+struct AwaitAndCopy : TestKernel<> {
+  const int32_t* in;
+  int32_t* out;
+  AwaitAndCopy(const int32_t* in, int32_t* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    gpu.await_previous();
+    out[self(gpu)] = in[kBlocks * kThreads - 1 - self(gpu)];
+  }
+};
+
 // ---- where am I ----
 
 struct Position {

@@ -1,0 +1,82 @@
+#include "harness/route_run.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+namespace tokenyard::harness {
+
+RouteCall::RouteCall(const RouteShape& shape, ty_route_path path)
+    : gate_(gate_args(shape.gate)), align_(align_args(shape.align())) {
+  args_.path = path;
+  args_.gate = &gate_;
+  args_.align = &align_;
+}
+
+Status RouteRun::create(ty_device device, const RouteProblem& problem, const RouteOptions& options,
+                        std::optional<RouteRun>& run) {
+  std::optional<GateRun> gate;
+  std::optional<AlignRun> align;
+  const AlignShape align_shape = problem.shape.align();
+  const std::vector<int64_t> no_ids(static_cast<size_t>(align_shape.tokens * align_shape.top_k), -1);
+  TY_RETURN_IF_ERROR(GateRun::create(
+      device, problem.gate,
+      {.optional_outputs = options.optional_outputs, .misalignment = options.misalignment}, gate));
+  TY_RETURN_IF_ERROR(AlignRun::create(
+      device, problem.align(no_ids),
+      {.optional_outputs = options.optional_outputs, .misalignment = options.misalignment}, align));
+  run = RouteRun(device, options.path, std::move(*gate), std::move(*align));
+  return {};
+}
+
+Status RouteRun::poison() {
+  TY_RETURN_IF_ERROR(gate_.poison());
+  return align_.poison();
+}
+
+Status RouteRun::set_logits(const std::vector<float>& logits) { return gate_.set_logits(logits); }
+
+Status RouteRun::launch(Stream stream) { return launch(stream, logits()); }
+
+Status RouteRun::launch(Stream stream, const void* logits) {
+  ty_gate_args gate = gate_.args();
+  gate.logits = logits;
+  ty_route_args args = TY_ROUTE_ARGS_INIT;
+  args.path = path_;
+  args.gate = &gate;
+  args.align = &align_.args();
+  const ty_status code = ty_route(device_, &args, align_.workspace(), stream);
+  return code == TY_OK ? Status() : Status(code, ty_last_error());
+}
+
+Status RouteRun::collect(RouteOutputs& outputs) {
+  TY_RETURN_IF_ERROR(gate_.collect(outputs.gate));
+  return align_.collect(outputs.align);
+}
+
+Status run_route(ty_device device, const RouteProblem& problem, const RouteOptions& options,
+                 RouteOutputs& outputs) {
+  std::optional<RouteRun> run;
+  TY_RETURN_IF_ERROR(RouteRun::create(device, problem, options, run));
+  TY_RETURN_IF_ERROR(run->launch(nullptr));
+  const Backend* backend = nullptr;
+  const DeviceProperties* properties = nullptr;
+  TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
+  TY_RETURN_IF_ERROR(backend->runtime->synchronize(nullptr));
+  return run->collect(outputs);
+}
+
+std::string difference(const RouteProblem& problem, const RouteOutputs& got, const GateOutputs& gate) {
+  GateOutputs chosen = gate;
+  if (got.gate.counts.empty()) {
+    chosen.counts.clear();
+    chosen.physical_counts.clear();
+  }
+  std::string found = difference(got.gate, chosen);
+  if (!found.empty()) return found;
+  AlignOutputs want = expected(problem.align(got.gate.ids));
+  const bool has_optional_outputs = !got.align.offsets.empty();
+  return difference(got.align, has_optional_outputs ? want : required_outputs(std::move(want)));
+}
+
+}  // namespace tokenyard::harness

@@ -1,0 +1,71 @@
+// Times operations on router logits, gate and route, on a device: see timing.hpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device_option.hpp"
+#include "failure.hpp"
+#include "handle.hpp"
+#include "harness/gate_run.hpp"
+#include "harness/route_run.hpp"
+#include "timing.hpp"
+
+namespace tokenyard::cli {
+
+// Inputs of one shape, each in device memory of its own, so that a call does not find its logits in the cache
+// where the call before left them. All calls write one set of outputs. Problem, Run, Options and Outputs are
+// the harness's for the operation.
+template <class Problem, class Run, class Options, class Outputs>
+class LogitsTimer {
+ public:
+  LogitsTimer(const Device& device, std::vector<Problem> inputs, const Options& options)
+      : device_(device), inputs_(std::move(inputs)) {
+    for (const Problem& input : inputs_) {
+      std::optional<Run> run;
+      require(Run::create(device.id, input, options, run));
+      runs_.push_back(std::move(*run));
+    }
+    Stream stream = nullptr;
+    require(device.runtime().create_stream(&stream));
+    stream_ = owned(device.runtime(), stream, &Runtime::destroy_stream);
+  }
+  ~LogitsTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
+
+  // "" if `mistake` finds none in what any input gives, else the first.
+  std::string first(const std::function<std::string(const Problem&, const Outputs&)>& mistake) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Outputs outputs;
+      require(runs_[0].poison());
+      require(call(i));
+      require(device_.runtime().synchronize(stream_.get()));
+      require(runs_[0].collect(outputs));
+      const std::string found = mistake(inputs_[i], outputs);
+      if (!found.empty()) return found;
+    }
+    return "";
+  }
+
+  Timing measure() {
+    return time_calls(device_, stream_.get(), [this](size_t i) { return call(i); }, Caches::kWarm);
+  }
+
+ private:
+  Status call(size_t input) { return runs_[0].launch(stream_.get(), runs_[input % runs_.size()].logits()); }
+
+  const Device& device_;
+  std::vector<Problem> inputs_;
+  std::vector<Run> runs_;  // one for each input
+  std::shared_ptr<void> stream_;
+};
+
+using GateTimer =
+    LogitsTimer<harness::GateProblem, harness::GateRun, harness::GateOptions, harness::GateOutputs>;
+using RouteTimer =
+    LogitsTimer<harness::RouteProblem, harness::RouteRun, harness::RouteOptions, harness::RouteOutputs>;
+
+}  // namespace tokenyard::cli
