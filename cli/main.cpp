@@ -13,6 +13,7 @@
 #ifdef TOKENYARD_SIMT
 #include "align/backend_simt.hpp"
 #include "gate/backend_simt.hpp"
+#include "training/backend_simt.hpp"
 #endif
 
 namespace {
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
 #ifdef TOKENYARD_SIMT
   tokenyard::register_simt_backends();
   tokenyard::gate::register_simt_operations();
+  tokenyard::training::register_simt_operations();
 #endif
   CLI::App app{
       "Routing for Mixture-of-Experts layers: from the router's logits to the experts of each\n"

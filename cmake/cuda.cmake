@@ -16,7 +16,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know 
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
 
-target_sources(tokenyard_objects PRIVATE src/align/backend_cuda.cu src/gate/backend_cuda.cu src/port/cuda_runtime.cu)
+target_sources(tokenyard_objects PRIVATE src/align/backend_cuda.cu src/gate/backend_cuda.cu src/port/cuda_runtime.cu src/training/backend_cuda.cu)
 set_target_properties(tokenyard_objects PROPERTIES
   CUDA_ARCHITECTURES "${TOKENYARD_CUDA_ARCHITECTURES}"
   CUDA_STANDARD 20

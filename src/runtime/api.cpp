@@ -9,6 +9,7 @@
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
 #include "tokenyard/tokenyard.h"
+#include "training/contract.hpp"
 
 struct ty_workspace {
   ty_device device;
@@ -78,6 +79,32 @@ Status clear_counts(const GateCall& call, void* stream) {
   };
   TY_RETURN_IF_ERROR(clear(call.problem.counts, call.problem.num_experts));
   return clear(call.problem.physical_counts, call.problem.num_physical_experts);
+}
+
+// What a kernel adds to must be cleared before.
+template <class Problem>
+Status prepare_outputs(Runtime&, const Problem&, void*) {
+  return {};
+}
+Status prepare_outputs(Runtime& runtime, const training::RouterLossProblem& problem, void* stream) {
+  if (problem.ids == nullptr) return {};
+  const int64_t counts = int64_t{problem.num_sequences} * problem.num_experts;
+  return runtime.fill(problem.counts, 0, static_cast<size_t>(counts) * sizeof(int32_t), stream);
+}
+
+// The operations that take neither a workspace nor a path: check, look the device up, run.
+template <class Problem, class Args>
+Status run_training(ty_device device, const Args* args,
+                    Status (*TrainingOperations::*run)(const DeviceProperties&, const Problem&, Stream),
+                    void* stream) {
+  Problem problem;
+  TY_RETURN_IF_ERROR(training::check(args, problem));
+  const Backend* backend = nullptr;
+  const DeviceProperties* properties = nullptr;
+  TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
+  TY_RETURN_IF_ERROR(backend->runtime->set_device(device.ordinal));
+  TY_RETURN_IF_ERROR(prepare_outputs(*backend->runtime, problem, stream));
+  return (backend->training.*run)(*properties, problem, stream);
 }
 
 Status check_workspace(const char* operation, ty_device device, const ty_workspace* given, size_t needed,
@@ -249,6 +276,18 @@ ty_status ty_gate_explain(ty_device device, const ty_gate_args* args, char* out,
     TY_RETURN_IF_ERROR(prepare(device, args, gate::Pointers::kMayBeNull, call));
     return copy_text("gate_explain", call.backend->gate.explain(*call.device, call.problem), out, size);
   });
+}
+
+ty_status ty_gate_backward(ty_device device, const ty_gate_backward_args* args, void* stream) {
+  return guarded([&] { return run_training(device, args, &TrainingOperations::gate_backward, stream); });
+}
+
+ty_status ty_router_loss(ty_device device, const ty_router_loss_args* args, void* stream) {
+  return guarded([&] { return run_training(device, args, &TrainingOperations::router_loss, stream); });
+}
+
+ty_status ty_balance(ty_device device, const ty_balance_args* args, void* stream) {
+  return guarded([&] { return run_training(device, args, &TrainingOperations::balance, stream); });
 }
 
 }  // extern "C"

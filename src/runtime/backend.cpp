@@ -10,19 +10,20 @@
 namespace tokenyard {
 namespace {
 
-Backend row_of(Backend row, GateOperation gate) {
+Backend row_of(Backend row, GateOperation gate, TrainingOperations training) {
   row.gate = gate;
+  row.training = training;
   return row;
 }
 
 std::vector<Backend>& rows() {
   static std::vector<Backend> table{
-      row_of(cpu_backend(), gate::cpu_operation()),
+      row_of(cpu_backend(), gate::cpu_operation(), training::cpu_operations()),
 #ifdef TOKENYARD_CUDA
-      row_of(cuda_backend(), gate::cuda_operation()),
+      row_of(cuda_backend(), gate::cuda_operation(), training::cuda_operations()),
 #endif
 #ifdef TOKENYARD_HIP
-      row_of(hip_backend(), gate::hip_operation()),
+      row_of(hip_backend(), gate::hip_operation(), training::hip_operations()),
 #endif
   };
   return table;
@@ -63,6 +64,12 @@ void add_backend(const Backend& backend) { rows().push_back(backend); }
 void add_operation(int32_t backend, GateOperation gate) {
   for (Backend& row : rows()) {
     if (row.id == backend) row.gate = gate;
+  }
+}
+
+void add_operations(int32_t backend, TrainingOperations training) {
+  for (Backend& row : rows()) {
+    if (row.id == backend) row.training = training;
   }
 }
 

@@ -18,6 +18,11 @@ struct Problem;
 namespace gate {
 struct Problem;
 }
+namespace training {
+struct GateBackwardProblem;
+struct RouterLossProblem;
+struct BalanceProblem;
+}  // namespace training
 
 // The executor's rows. Not part of the public enum: the public library never holds them.
 inline constexpr int32_t kBackendSimt32 = 32;
@@ -39,12 +44,19 @@ struct GateOperation {
   std::string (*explain)(const DeviceProperties&, const gate::Problem&) = nullptr;
 };
 
+struct TrainingOperations {
+  Status (*gate_backward)(const DeviceProperties&, const training::GateBackwardProblem&, Stream) = nullptr;
+  Status (*router_loss)(const DeviceProperties&, const training::RouterLossProblem&, Stream) = nullptr;
+  Status (*balance)(const DeviceProperties&, const training::BalanceProblem&, Stream) = nullptr;
+};
+
 struct Backend {
   int32_t id;        // ty_backend, or kBackendSimt*
   const char* name;  // as on the command line: "cpu", "cuda", "hip", "simt32", "simt64"
   Runtime* runtime;
   AlignOperation align;
   GateOperation gate = {};
+  TrainingOperations training = {};
 };
 
 // Where an operation's backends are: src/<operation>/backend_*.
@@ -53,6 +65,11 @@ GateOperation cpu_operation();
 GateOperation cuda_operation();
 GateOperation hip_operation();
 }  // namespace gate
+namespace training {
+TrainingOperations cpu_operations();
+TrainingOperations cuda_operations();
+TrainingOperations hip_operations();
+}  // namespace training
 const Backend& cpu_backend();
 const Backend& cuda_backend();  // defined only in builds with TOKENYARD_CUDA
 const Backend& hip_backend();   // defined only in builds with TOKENYARD_HIP
@@ -62,6 +79,7 @@ void add_backend(const Backend& backend);
 
 // Completes the row of a backend that is there. Likewise.
 void add_operation(int32_t backend, GateOperation gate);
+void add_operations(int32_t backend, TrainingOperations training);
 
 const Backend* find_backend(int32_t id);               // nullptr if this build does not have it
 const Backend* find_backend(const std::string& name);  // likewise

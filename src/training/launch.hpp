@@ -1,0 +1,107 @@
+// From a checked call to its launches, for any port. The backends (backend_*.{cu,hip,cpp}) instantiate it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include "runtime/backend.hpp"
+#include "runtime/text.hpp"
+#include "training/contract.hpp"
+#include "training/kernel_backward.hpp"
+#include "training/kernel_balance.hpp"
+#include "training/kernel_loss.hpp"
+#include "tuning/training.hpp"
+
+namespace tokenyard::training {
+
+// kShapes: the teams to compile kernels for: of tuning/training.hpp.
+template <class Port, const auto& kShapes>
+class Launcher {
+ public:
+  static TrainingOperations operations() { return {run_backward, run_loss, run_balance}; }
+
+ private:
+  static constexpr int kThreads = tuning::kTrainingThreads;
+  static constexpr int kWarp = Port::Thread::warp_size;
+
+  static Status expect_warps(const char* operation, const DeviceProperties& device) {
+    if (device.warp_size == kWarp) return {};
+    return {TY_UNSUPPORTED,
+            text(operation, ": ", device.name, " has warps of ", device.warp_size, " lanes, expected ", kWarp,
+                 ": this build has no kernels for it; use the CPU")};
+  }
+
+  static int blocks_for(int64_t work, int64_t of_a_block, int64_t most) {
+    return static_cast<int>(std::min((work + of_a_block - 1) / of_a_block, most));
+  }
+
+  // Calls launch.operator()<warps, items>() for the first shape that holds the experts.
+  template <size_t kIndex = 0, class Launch>
+  static Status with_shape(int32_t experts, const Launch& launch) {
+    constexpr tuning::RowShape shape = kShapes[kIndex];
+    if constexpr (kIndex + 1 < std::size(kShapes)) {
+      if (experts > shape.warps * shape.items * kWarp) return with_shape<kIndex + 1>(experts, launch);
+    } else {
+      static_assert(shape.warps == kThreads / kWarp && shape.items * kThreads >= gate::kMaxExperts);
+    }
+    return launch.template operator()<shape.warps, shape.items>();
+  }
+
+  static Status run_backward(const DeviceProperties& device, const GateBackwardProblem& problem,
+                             Stream stream) {
+    TY_RETURN_IF_ERROR(expect_warps("gate_backward", device));
+    if (problem.forward.num_tokens == 0) return {};
+    const auto launch = [&]<int kWarps, int kItems, bool kReachesAll>() {
+      using Kernel = GateBackward<kThreads, kWarps, kItems, kReachesAll>;
+      const int64_t most = int64_t{device.multiprocessors} * tuning::kBackwardBlocks;
+      const int blocks = blocks_for(problem.forward.num_tokens, kThreads / kWarp / kWarps, most);
+      return Port::launch(Kernel(problem), blocks, stream);
+    };
+    return with_shape(problem.forward.num_experts, [&]<int kWarps, int kItems>() {
+      return problem.reaches_all() ? launch.template operator()<kWarps, kItems, true>()
+                                   : launch.template operator()<kWarps, kItems, false>();
+    });
+  }
+
+  static Status run_loss(const DeviceProperties& device, const RouterLossProblem& problem, Stream stream) {
+    TY_RETURN_IF_ERROR(expect_warps("router_loss", device));
+    if (problem.num_tokens > 0) {
+      if (problem.ids != nullptr) TY_RETURN_IF_ERROR(count(device, problem, stream));
+      switch (problem.score) {
+        case TY_GATE_SOFTMAX:
+          TY_RETURN_IF_ERROR(launch_losses<TY_GATE_SOFTMAX>(problem, stream));
+          break;
+        case TY_GATE_SIGMOID:
+          TY_RETURN_IF_ERROR(launch_losses<TY_GATE_SIGMOID>(problem, stream));
+          break;
+        case TY_GATE_SQRT_SOFTPLUS:
+          TY_RETURN_IF_ERROR(launch_losses<TY_GATE_SQRT_SOFTPLUS>(problem, stream));
+          break;
+      }
+    }
+    return Port::launch(SumOfLosses<kThreads>(problem), 2, stream);
+  }
+
+  static Status count(const DeviceProperties& device, const RouterLossProblem& problem, Stream stream) {
+    const int64_t most = int64_t{device.multiprocessors} * tuning::kCountingBlocks;
+    const int blocks = blocks_for(problem.num_tokens * problem.top_k, kThreads, most);
+    return Port::launch(SequenceCounts<kThreads>(problem), blocks, stream);
+  }
+
+  template <ty_gate_score kScore>
+  static Status launch_losses(const RouterLossProblem& problem, Stream stream) {
+    return with_shape(problem.num_experts, [&]<int kWarps, int kItems>() {
+      using Kernel = TokenLosses<kThreads, kWarps, kItems, kScore>;
+      return Port::launch(Kernel(problem), static_cast<int>(problem.runs()), stream);
+    });
+  }
+
+  static Status run_balance(const DeviceProperties& device, const BalanceProblem& problem, Stream stream) {
+    TY_RETURN_IF_ERROR(expect_warps("balance", device));
+    return Port::launch(Balance<kThreads>(problem), 1, stream);
+  }
+};
+
+}  // namespace tokenyard::training

@@ -1,0 +1,113 @@
+// Both losses of one token and what they need of its sequence. Formulas: docs/training.md.
+#pragma once
+
+#include <cstdint>
+
+#include "gate/score.hpp"
+#include "port/floats.hpp"
+#include "port/port.hpp"
+#include "training/contract.hpp"
+#include "training/slope.hpp"
+
+namespace tokenyard::training {
+
+// Which tokens a sequence has. The offsets are device memory and not checked: any of them stay inside the
+// batch.
+struct Sequences {
+  const int32_t* offsets;  // nullptr: one, of all tokens
+  int32_t count;
+  int32_t num_tokens;
+
+  explicit Sequences(const RouterLossProblem& problem)
+      : offsets(problem.sequence_offsets),
+        count(problem.num_sequences),
+        num_tokens(static_cast<int32_t>(problem.num_tokens)) {}
+
+  // That of a token, or -1.
+  TY_DEVICE int32_t of(int32_t token) const {
+    if (offsets == nullptr) return 0;
+    int32_t low = 0, high = count;  // the last one that begins at the token or before is in [low, high)
+    while (high - low > 1) {
+      const int32_t middle = low + (high - low) / 2;
+      (offsets[middle] <= token ? low : high) = middle;
+    }
+    return offsets[low] <= token && token < offsets[low + 1] ? low : -1;
+  }
+
+  TY_DEVICE int32_t tokens(int32_t sequence) const { return between(sequence, sequence + 1); }
+  TY_DEVICE int32_t tokens_of_all() const { return between(0, count); }
+
+ private:
+  // At least 1, so that it can divide.
+  TY_DEVICE int32_t between(int32_t first, int32_t last) const {
+    if (offsets == nullptr) return num_tokens > 0 ? num_tokens : 1;
+    const int32_t begin = offsets[first] > 0 ? offsets[first] : 0;
+    const int32_t end = offsets[last] < num_tokens ? offsets[last] : num_tokens;
+    return end > begin ? end - begin : 1;
+  }
+};
+
+struct LossRule {
+  ty_gate_score score;
+  float balance, z;  // coefficients
+
+  explicit LossRule(const RouterLossProblem& problem)
+      : score(problem.score), balance(problem.balance_coefficient), z(problem.z_coefficient) {}
+
+  // Whether the softmax over the row is needed, beside the scores.
+  TY_DEVICE bool needs_softmax() const { return score == TY_GATE_SOFTMAX || z != 0; }
+
+  // From the sum over all tokens to the loss: of balance (which is 0) or z (which is 1).
+  TY_DEVICE float mean(int which, float sum, const Sequences& sequences) const {
+    return which == 0 ? balance / static_cast<float>(sequences.count) * sum
+                      : z / static_cast<float>(sequences.tokens_of_all()) * sum;
+  }
+
+  // The load of an expert over the even one, for each of its pairs; `pairs` are the sequence's.
+  static TY_DEVICE float load_of_pair(float pairs, int32_t experts) {
+    return pairs > 0 ? static_cast<float>(experts) / pairs : 0;
+  }
+};
+
+// The sums over a token's experts that its losses are made of.
+struct TokenSums {
+  float highest;  // logit
+  float total;    // of the exponentials of the distance to it
+  float scores;   // of the scores; with softmax, of the same exponentials
+  float loads;    // of score x load
+};
+
+// The losses of one token, before they are averaged, and the factors of its gradient
+//   dL/dx = balance_factor (load - mean_load) slope / scores + z_factor x exponential
+// where slope is the derivative of the score, of exponentials themselves with softmax.
+struct TokenLoss {
+  float balance = 0, z = 0;
+  float mean_load = 0;
+  float inverse_scores = 0;  // 0 where scores vanish: they have no loss
+  float balance_factor = 0, z_factor = 0;
+
+  TY_DEVICE TokenLoss(const LossRule& rule, const TokenSums& sums, int32_t sequences, int32_t tokens,
+                      int32_t tokens_of_all) {
+    constexpr float kLeast = 0x1p-126f;  // whose inverse is a finite number
+    if (rule.balance != 0 && sums.scores >= kLeast) {
+      inverse_scores = 1.0f / sums.scores;
+      mean_load = sums.loads * inverse_scores;
+      balance = mean_load / static_cast<float>(tokens);
+      balance_factor = rule.balance / (static_cast<float>(sequences) * static_cast<float>(tokens));
+    }
+    if (rule.z != 0 && sums.total > 0) {
+      const float log_sum = log_of(sums.total, sums.highest);
+      z = log_sum * log_sum;
+      // An infinite loss has no slope to follow.
+      const float slope = 2.0f * rule.z * log_sum / (static_cast<float>(tokens_of_all) * sums.total);
+      z_factor = port::abs(log_sum) < gate::kInfinity ? slope : 0;
+    }
+  }
+
+  TY_DEVICE float gradient(float exponential, float slope, float load) const {
+    const float of_balance = balance_factor * ((load - mean_load) * (slope * inverse_scores));
+    return of_balance + z_factor * exponential;
+  }
+};
+
+}  // namespace tokenyard::training
