@@ -37,12 +37,14 @@ TY_DEVICE int32_t direction(int64_t count, int64_t pairs, int32_t experts) {
 }
 
 TY_DEVICE void write_statistics(const BalanceProblem& problem, const LoadSums& sums) {
+  const bool any = sums.pairs > 0;
   const auto experts = static_cast<float>(problem.num_experts);
-  const float each = sums.pairs > 0 ? experts / static_cast<float>(sums.pairs) : 0;
-  const float even = problem.num_experts > 1 ? log_of(experts, 0) : 1;
+  const float each = any ? experts / static_cast<float>(sums.pairs) : 0;
+  float entropy = any ? 1 : 0;
+  if (problem.num_experts > 1) entropy = sums.entropy / log_of(experts, 0);
   problem.statistics[TY_LOAD_MAX] = static_cast<float>(sums.highest) * each;
   problem.statistics[TY_LOAD_MIN] = static_cast<float>(sums.lowest) * each;
-  problem.statistics[TY_LOAD_ENTROPY] = problem.num_experts > 1 ? sums.entropy / even : each;
+  problem.statistics[TY_LOAD_ENTROPY] = entropy;
   problem.statistics[TY_LOAD_IDLE] = static_cast<float>(sums.idle) / experts;
 }
 

@@ -141,6 +141,50 @@ std::vector<To> routed(const BackwardProblem& problem, const std::vector<T>& val
 
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
+LossOutputs run_losses(const std::string& device, const LossProblem& problem, bool with_gradient,
+                       int misalignment, const std::vector<int32_t>& offsets_there) {
+  const harness::GateShape& shape = problem.chosen.forward.shape;
+  const std::vector<int32_t> offsets = problem.offsets();
+  Buffers buffers(device, misalignment);
+  LogitsAndGradient rows(buffers, problem.chosen.forward);
+  ty_router_loss_args args = TY_ROUTER_LOSS_ARGS_INIT;
+  args.logits_dtype = shape.dtype;
+  args.logits = rows.logits;
+  args.num_tokens = shape.tokens;
+  args.row_stride = shape.row_stride;
+  args.num_experts = shape.experts;
+  args.score = shape.score;
+  args.balance_coefficient = problem.balance_coefficient;
+  args.z_coefficient = problem.z_coefficient;
+  if (!problem.sequence_offsets.empty()) {
+    args.sequence_offsets = buffers.input("sequence_offsets", offsets_there);
+    args.num_sequences = static_cast<int32_t>(problem.sequence_offsets.size()) - 1;
+  }
+  const auto counted = training::reference_counts(
+      routed<int64_t, int64_t>(problem.chosen, problem.chosen.ids), shape.top_k, offsets, shape.experts);
+  if (problem.counts_are_given) {
+    args.counts = buffers.input("counts", counted);
+  } else {
+    args.num_columns = problem.chosen.forward.columns();
+    args.top_k = shape.top_k;
+    args.ids_dtype = shape.int64_ids ? TY_INT64 : TY_INT32;
+    args.ids = put_ids(buffers, problem.chosen);
+    args.counts = buffers.output<int32_t>("counts", counted.size());
+  }
+  args.losses = buffers.output<float>("losses", 2);
+  args.scratch = buffers.output<float>(
+      "scratch", static_cast<size_t>(2 * ((shape.tokens + TY_ROUTER_LOSS_RUN - 1) / TY_ROUTER_LOSS_RUN)));
+  if (with_gradient) args.logits_grad = rows.gradient;
+  require_ok(ty_router_loss(device_id(device), &args, nullptr));
+  LossOutputs outputs;
+  outputs.losses = buffers.read(args.losses);
+  if (with_gradient) outputs.gradient = rows.read_gradient();
+  outputs.counts = buffers.read(args.counts);
+  static_cast<void>(buffers.read(args.scratch));
+  if (!rows.logits_are_untouched()) throw std::runtime_error("router_loss changed its logits");
+  return outputs;
+}
+
 }  // namespace
 
 BackwardProblem draw_backward(const harness::GateShape& shape) {
@@ -214,46 +258,12 @@ LossProblem draw_loss(const harness::GateShape& shape, int32_t sequences) {
 
 LossOutputs losses_on(const std::string& device, const LossProblem& problem, bool with_gradient,
                       int misalignment) {
-  const harness::GateShape& shape = problem.chosen.forward.shape;
-  const std::vector<int32_t> offsets = problem.offsets();
-  Buffers buffers(device, misalignment);
-  LogitsAndGradient rows(buffers, problem.chosen.forward);
-  ty_router_loss_args args = TY_ROUTER_LOSS_ARGS_INIT;
-  args.logits_dtype = shape.dtype;
-  args.logits = rows.logits;
-  args.num_tokens = shape.tokens;
-  args.row_stride = shape.row_stride;
-  args.num_experts = shape.experts;
-  args.score = shape.score;
-  args.balance_coefficient = problem.balance_coefficient;
-  args.z_coefficient = problem.z_coefficient;
-  if (!problem.sequence_offsets.empty()) {
-    args.sequence_offsets = buffers.input("sequence_offsets", problem.sequence_offsets);
-    args.num_sequences = static_cast<int32_t>(problem.sequence_offsets.size()) - 1;
-  }
-  const auto counted = training::reference_counts(
-      routed<int64_t, int64_t>(problem.chosen, problem.chosen.ids), shape.top_k, offsets, shape.experts);
-  if (problem.counts_are_given) {
-    args.counts = buffers.input("counts", counted);
-  } else {
-    args.num_columns = problem.chosen.forward.columns();
-    args.top_k = shape.top_k;
-    args.ids_dtype = shape.int64_ids ? TY_INT64 : TY_INT32;
-    args.ids = put_ids(buffers, problem.chosen);
-    args.counts = buffers.output<int32_t>("counts", counted.size());
-  }
-  args.losses = buffers.output<float>("losses", 2);
-  args.scratch = buffers.output<float>(
-      "scratch", static_cast<size_t>(2 * ((shape.tokens + TY_ROUTER_LOSS_RUN - 1) / TY_ROUTER_LOSS_RUN)));
-  if (with_gradient) args.logits_grad = rows.gradient;
-  require_ok(ty_router_loss(device_id(device), &args, nullptr));
-  LossOutputs outputs;
-  outputs.losses = buffers.read(args.losses);
-  if (with_gradient) outputs.gradient = rows.read_gradient();
-  outputs.counts = buffers.read(args.counts);
-  static_cast<void>(buffers.read(args.scratch));
-  if (!rows.logits_are_untouched()) throw std::runtime_error("router_loss changed its logits");
-  return outputs;
+  return run_losses(device, problem, with_gradient, misalignment, problem.sequence_offsets);
+}
+
+LossOutputs losses_with_offsets(const std::string& device, const LossProblem& problem,
+                                const std::vector<int32_t>& offsets) {
+  return run_losses(device, problem, true, 0, offsets);
 }
 
 training::ReferenceLoss loss_of_reference(const LossProblem& problem) {
@@ -312,6 +322,12 @@ std::string difference(const std::vector<float>& got, const std::vector<float>& 
     }
   }
   return "";
+}
+
+std::string difference(const LossOutputs& got, const LossOutputs& want) {
+  if (got.counts != want.counts) return "the counts differ";
+  const std::string losses = difference(got.losses, want.losses);
+  return losses.empty() ? difference(got.gradient, want.gradient) : losses;
 }
 
 }  // namespace tokenyard::test

@@ -43,19 +43,19 @@ struct LossOutputs {
   std::vector<float> losses;    // [2]
   std::vector<float> gradient;  // empty if not wanted
   std::vector<int32_t> counts;  // [sequences, experts]
-
-  bool operator==(const LossOutputs&) const = default;
 };
 
 LossOutputs losses_on(const std::string& device, const LossProblem& problem, bool with_gradient = true,
                       int misalignment = 0);
 
+// The same, but for what the offsets on the device say; counts must be given, for as many sequences.
+LossOutputs losses_with_offsets(const std::string& device, const LossProblem& problem,
+                                const std::vector<int32_t>& offsets);
+
 training::ReferenceLoss loss_of_reference(const LossProblem& problem);
 
 struct BalanceOutputs {
   std::vector<float> bias, statistics;
-
-  bool operator==(const BalanceOutputs&) const = default;
 };
 
 BalanceOutputs balance_on(const std::string& device, const std::vector<int64_t>& counts, bool int64_counts,
@@ -67,5 +67,6 @@ std::string difference(const std::vector<float>& got, const training::ReferenceG
 
 // "" if equal to the last bit.
 std::string difference(const std::vector<float>& got, const std::vector<float>& want);
+std::string difference(const LossOutputs& got, const LossOutputs& want);
 
 }  // namespace tokenyard::test
