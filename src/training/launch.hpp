@@ -26,6 +26,9 @@ class Launcher {
   static constexpr int kThreads = tuning::kTrainingThreads;
   static constexpr int kWarp = Port::Thread::warp_size;
 
+  // Of a block whose rows teams of so many warps take.
+  static constexpr int threads_of(int team) { return team == 1 ? kThreads : team * kWarp; }
+
   static Status expect_warps(const char* operation, const DeviceProperties& device) {
     if (device.warp_size == kWarp) return {};
     return {TY_UNSUPPORTED,
@@ -44,7 +47,7 @@ class Launcher {
     if constexpr (kIndex + 1 < std::size(kShapes)) {
       if (experts > shape.warps * shape.items * kWarp) return with_shape<kIndex + 1>(experts, launch);
     } else {
-      static_assert(shape.warps == kThreads / kWarp && shape.items * kThreads >= gate::kMaxExperts);
+      static_assert(shape.warps * shape.items * kWarp >= gate::kMaxExperts);
     }
     return launch.template operator()<shape.warps, shape.items>();
   }
@@ -54,9 +57,9 @@ class Launcher {
     TY_RETURN_IF_ERROR(expect_warps("gate_backward", device));
     if (problem.forward.num_tokens == 0) return {};
     const auto launch = [&]<int kWarps, int kItems, bool kReachesAll>() {
-      using Kernel = GateBackward<kThreads, kWarps, kItems, kReachesAll>;
+      using Kernel = GateBackward<threads_of(kWarps), kWarps, kItems, kReachesAll>;
       const int64_t most = int64_t{device.multiprocessors} * tuning::kBackwardBlocks;
-      const int blocks = blocks_for(problem.forward.num_tokens, kThreads / kWarp / kWarps, most);
+      const int blocks = blocks_for(problem.forward.num_tokens, Kernel::threads / kWarp / kWarps, most);
       return Port::launch(Kernel(problem), blocks, stream);
     };
     return with_shape(problem.forward.num_experts, [&]<int kWarps, int kItems>() {
@@ -93,7 +96,7 @@ class Launcher {
   template <ty_gate_score kScore>
   static Status launch_losses(const RouterLossProblem& problem, Stream stream) {
     return with_shape(problem.num_experts, [&]<int kWarps, int kItems>() {
-      using Kernel = TokenLosses<kThreads, kWarps, kItems, kScore>;
+      using Kernel = TokenLosses<threads_of(kWarps), kWarps, kItems, kScore>;
       return Port::launch(Kernel(problem), static_cast<int>(problem.runs()), stream);
     });
   }
