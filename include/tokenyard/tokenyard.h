@@ -281,7 +281,8 @@ TY_API ty_status ty_gate_explain(ty_device device, const ty_gate_args* args, cha
  */
 
 /* The gradient of the logits from that of gate's weights. What was chosen is taken as it is: the gradient is
- * that of the weights of `ids`, and a bias, groups and replicas have no part in it. */
+ * that of the weights of `ids`, and a bias or groups have no part in it. Replicas would rename the ids: a
+ * call that is trained has none. */
 typedef struct ty_gate_backward_args {
   uint32_t struct_size; /* sizeof(ty_gate_backward_args) */
 
