@@ -33,7 +33,7 @@ std::string command_name(const CLI::App& app) {
 
 int report(const CLI::App& app, std::string message, int exit_code) {
   // What the library's messages begin with, the command has said.
-  for (const std::string operation : {"align: ", "gate: "}) {
+  for (const std::string operation : {"align: ", "gate: ", "balance: "}) {
     if (message.starts_with(operation)) message.erase(0, operation.size());
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
       "  tokenyard info --why     which path runs which size here, and why");
   add_gate(app);
   add_align(app);
+  add_balance(app);
   add_verify(app);
   add_bench(app, command_line(app, argc, argv));
   add_info(app);

@@ -27,8 +27,8 @@ TEST_P(Help, TeachesByExamplesWithin100Columns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Help,
-                         Values("", "gate", "align", "verify", "verify gate", "bench", "bench align",
-                                "bench gate", "info"));
+                         Values("", "gate", "align", "balance", "verify", "verify gate", "bench",
+                                "bench align", "bench gate", "info"));
 
 TEST(Command, TellsItsVersion) {
   const Result result = tokenyard("--version");
