@@ -366,7 +366,7 @@ typedef struct ty_router_loss_args {
                         wanted */
 } ty_router_loss_args;
 
-#define TY_ROUTER_LOSS_RUN 32
+#define TY_ROUTER_LOSS_RUN 16
 
 #define TY_ROUTER_LOSS_ARGS_INIT \
   {sizeof(ty_router_loss_args),  \

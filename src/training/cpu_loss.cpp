@@ -38,7 +38,6 @@ class Losses {
         sequences_(problem),
         logits_(problem.logits, problem.logits_dtype, problem.row_stride, problem.num_experts),
         logits_grad_(problem.logits_grad, problem.logits_dtype, problem.num_experts, problem.num_experts),
-        tokens_of_all_(sequences_.tokens_of_all()),
         row_(problem.num_experts),
         scores_(row_.logits.size()),
         seconds_(row_.logits.size()),
@@ -49,7 +48,7 @@ class Losses {
     if (sequence < 0) {
       std::fill(seconds_.begin(), seconds_.end(), 0.0f);
       store(token, seconds_);
-      return {rule_, {-gate::kInfinity, 0, 0, 0}, 1, 1, 1};
+      return {};
     }
     if (sequence != sequence_) enter(sequence);
     row_.load(logits_, token);
@@ -62,7 +61,7 @@ class Losses {
       sums.scores = row_.sum(scores_.size(), [&](size_t e) { return scores_[e]; });
     }
     sums.loads = row_.sum(scores_.size(), [&](size_t e) { return scores_[e] * loads_[e]; });
-    const TokenLoss loss(rule_, sums, sequences_.count, tokens_, tokens_of_all_);
+    const TokenLoss loss(rule_, factors_, sums);
     if (problem_.logits_grad != nullptr) write_gradient(token, loss);
     return loss;
   }
@@ -70,7 +69,7 @@ class Losses {
  private:
   void enter(int32_t sequence) {
     sequence_ = sequence;
-    tokens_ = sequences_.tokens(sequence);
+    factors_ = SequenceFactors(rule_, sequences_, sequence);
     if (problem_.counts == nullptr) return;
     const int32_t* counts = problem_.counts + int64_t{sequence} * problem_.num_experts;
     const float pairs = row_.sum(loads_.size(), [&](size_t e) { return static_cast<float>(counts[e]); });
@@ -105,11 +104,10 @@ class Losses {
   const LossRule rule_;
   const Sequences sequences_;
   const Rows logits_, logits_grad_;
-  const int32_t tokens_of_all_;
   CpuRow row_;
   std::vector<float> scores_, seconds_, loads_;
   int32_t sequence_ = -1;
-  int32_t tokens_ = 1;
+  SequenceFactors factors_;
 };
 
 // The sums over the tokens of some runs, as the kernels leave them in scratch.

@@ -17,7 +17,7 @@
 
 namespace tokenyard::training {
 
-// A thread a pair. Integers: whatever the order, the sums are the same.
+// A thread a token. Integers: whatever the order, the sums are the same.
 template <int kThreads>
 struct SequenceCounts {
   static constexpr int threads = kThreads;
@@ -46,17 +46,17 @@ struct SequenceCounts {
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    const int64_t pairs = int64_t{sequences.num_tokens} * top_k;
     const int64_t step = static_cast<int64_t>(gpu.blocks()) * kThreads;
-    for (int64_t pair = static_cast<int64_t>(gpu.block()) * kThreads + gpu.thread(); pair < pairs;
-         pair += step) {
-      const auto token = static_cast<int32_t>(pair / top_k);
-      const int64_t at = int64_t{token} * num_columns + pair % top_k;
-      const int64_t id =
-          ids_are_int64 ? static_cast<const int64_t*>(ids)[at] : static_cast<const int32_t*>(ids)[at];
-      const int32_t sequence = sequences.of(token);
-      if (sequence < 0 || id < 0 || id >= num_experts) continue;
-      gpu.fetch_add(counts + int64_t{sequence} * num_experts + id, 1);
+    for (int64_t token = static_cast<int64_t>(gpu.block()) * kThreads + gpu.thread();
+         token < sequences.num_tokens; token += step) {
+      const int32_t sequence = sequences.of(static_cast<int32_t>(token));
+      if (sequence < 0) continue;
+      int32_t* const own = counts + int64_t{sequence} * num_experts;
+      for (int64_t at = token * num_columns; at < token * num_columns + top_k; ++at) {
+        const int64_t id =
+            ids_are_int64 ? static_cast<const int64_t*>(ids)[at] : static_cast<const int32_t*>(ids)[at];
+        if (id >= 0 && id < num_experts) gpu.fetch_add(own + id, 1);
+      }
     }
   }
 };
@@ -95,12 +95,19 @@ struct TokenLosses {
     constexpr int kTokens = TY_ROUTER_LOSS_RUN / kTeams;  // of a team, neighbours
     RunOfTokens<Thread> run(*this, gpu, shared.partial);
     const int first = gpu.warp() / kWarps * kTokens;
+    const auto token_of = [&](int i) { return gpu.block() * TY_ROUTER_LOSS_RUN + i; };
+    float item[kItems], next[kItems];
+    run.load(token_of(first), item);
+#pragma unroll 1
     for (int i = first; i < first + kTokens; ++i) {
-      const TokenLoss loss = run.loss_of(gpu.block() * TY_ROUTER_LOSS_RUN + i);
+      if (i + 1 < first + kTokens) run.load(token_of(i + 1), next);  // under way while this one is computed
+      const TokenLoss loss = run.loss_of(token_of(i), item);
       if (gpu.lane() == 0 && gpu.warp() % kWarps == 0) {
         shared.balance(i) = loss.balance;
         shared.z(i) = loss.z;
       }
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) item[j] = next[j];
     }
     gpu.sync_block();
     if (gpu.warp() > 0) return;
@@ -121,26 +128,27 @@ struct TokenLosses {
    public:
     TY_DEVICE RunOfTokens(const TokenLosses& losses, Thread& gpu,
                           typename Team<Thread, kWarps>::Partial& partial)
-        : losses_(losses),
-          team_(gpu, partial),
-          first_(team_.lane() * kItems),
-          tokens_of_all_(losses.sequences.tokens_of_all()) {}
+        : losses_(losses), team_(gpu, partial), first_(team_.lane() * kItems) {}
 
-    TY_DEVICE TokenLoss loss_of(int32_t token) {
-      const LossRule& rule = losses_.rule;
-      const int32_t sequence = token < losses_.sequences.num_tokens ? losses_.sequences.of(token) : -1;
-      TokenSums sums{-gate::kInfinity, 0, 0, 0};
-      if (sequence < 0) {
-        const float nothing[kItems] = {};
-        if (token < losses_.sequences.num_tokens) store(token, nothing);
-        return {rule, sums, 1, 1, 1};
+    TY_DEVICE void load(int32_t token, float (&item)[kItems]) const {
+      if (exists(token)) losses_.logits.load(token, first_, item);
+    }
+
+    // `item` holds the token's logits, then its gradient.
+    TY_DEVICE TokenLoss loss_of(int32_t token, float (&item)[kItems]) {
+      if (!exists(token)) return {};
+      if (sequence_ < 0 || !losses_.sequences.has(sequence_, token)) enter(losses_.sequences.of(token));
+      if (sequence_ < 0) {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) item[i] = 0;
+        store(token, item);
+        return {};
       }
-      if (sequence != sequence_) enter(sequence);
-      float item[kItems], exponential[kItems], score[kItems];
-      losses_.logits.load(token, first_, item);
+      TokenSums sums{-gate::kInfinity, 0, 0, 0};
+      float exponential[kItems], score[kItems];
       add_up_exponentials(item, exponential, sums);
       add_up_scores(item, exponential, score, sums);
-      const TokenLoss loss(rule, sums, losses_.sequences.count, tokens_, tokens_of_all_);
+      const TokenLoss loss(losses_.rule, factors_, sums);
       if (losses_.logits_grad.data != nullptr) {
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
@@ -153,9 +161,12 @@ struct TokenLosses {
     }
 
    private:
+    TY_DEVICE bool exists(int32_t token) const { return token < losses_.sequences.num_tokens; }
+
     TY_DEVICE void enter(int32_t sequence) {
       sequence_ = sequence;
-      tokens_ = losses_.sequences.tokens(sequence);
+      if (sequence < 0) return;
+      factors_ = SequenceFactors(losses_.rule, losses_.sequences, sequence);
       if (losses_.counts == nullptr) return;
       const int32_t* const counts = losses_.counts + int64_t{sequence} * losses_.logits.columns;
 #pragma unroll
@@ -214,9 +225,8 @@ struct TokenLosses {
     const TokenLosses& losses_;
     Team<Thread, kWarps> team_;
     const int32_t first_;
-    const int32_t tokens_of_all_;
     int32_t sequence_ = -1;
-    int32_t tokens_ = 1;
+    SequenceFactors factors_;
     float load_[kItems] = {};
   };
 };

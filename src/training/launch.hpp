@@ -25,6 +25,7 @@ class Launcher {
  private:
   static constexpr int kThreads = tuning::kTrainingThreads;
   static constexpr int kWarp = Port::Thread::warp_size;
+  static constexpr int kFewChosen = 8;  // lanes that share a token where K is no more
 
   // Of a block whose rows teams of so many warps take.
   static constexpr int threads_of(int team) { return team == 1 ? kThreads : team * kWarp; }
@@ -56,16 +57,25 @@ class Launcher {
                              Stream stream) {
     TY_RETURN_IF_ERROR(expect_warps("gate_backward", device));
     if (problem.forward.num_tokens == 0) return {};
-    const auto launch = [&]<int kWarps, int kItems, bool kReachesAll>() {
-      using Kernel = GateBackward<threads_of(kWarps), kWarps, kItems, kReachesAll>;
-      const int64_t most = int64_t{device.multiprocessors} * tuning::kBackwardBlocks;
-      const int blocks = blocks_for(problem.forward.num_tokens, Kernel::threads / kWarp / kWarps, most);
-      return Port::launch(Kernel(problem), blocks, stream);
-    };
-    return with_shape(problem.forward.num_experts, [&]<int kWarps, int kItems>() {
-      return problem.reaches_all() ? launch.template operator()<kWarps, kItems, true>()
-                                   : launch.template operator()<kWarps, kItems, false>();
-    });
+    if (problem.reaches_all()) {
+      return with_shape(problem.forward.num_experts, [&]<int kWarps, int kItems>() {
+        using Kernel = RowBackward<threads_of(kWarps), kWarps, kItems>;
+        return launch_backward<Kernel>(device, problem, Kernel::threads / kWarp / kWarps, stream);
+      });
+    }
+    using Few = ChosenBackward<kThreads, kFewChosen>;
+    using Many = ChosenBackward<kThreads, kWarp>;
+    return problem.forward.top_k <= kFewChosen
+               ? launch_backward<Few>(device, problem, Few::kTokens, stream)
+               : launch_backward<Many>(device, problem, Many::kTokens, stream);
+  }
+
+  template <class Kernel>
+  static Status launch_backward(const DeviceProperties& device, const GateBackwardProblem& problem,
+                                int tokens_of_a_block, Stream stream) {
+    const int64_t most = int64_t{device.multiprocessors} * tuning::kBackwardBlocks;
+    return Port::launch(Kernel(problem), blocks_for(problem.forward.num_tokens, tokens_of_a_block, most),
+                        stream);
   }
 
   static Status run_loss(const DeviceProperties& device, const RouterLossProblem& problem, Stream stream) {
@@ -84,12 +94,12 @@ class Launcher {
           break;
       }
     }
-    return Port::launch(SumOfLosses<kThreads>(problem), 2, stream);
+    return Port::launch(SumOfLosses<tuning::kSumThreads>(problem), 2, stream);
   }
 
   static Status count(const DeviceProperties& device, const RouterLossProblem& problem, Stream stream) {
     const int64_t most = int64_t{device.multiprocessors} * tuning::kCountingBlocks;
-    const int blocks = blocks_for(problem.num_tokens * problem.top_k, kThreads, most);
+    const int blocks = blocks_for(problem.num_tokens, kThreads, most);
     return Port::launch(SequenceCounts<kThreads>(problem), blocks, stream);
   }
 

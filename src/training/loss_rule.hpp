@@ -31,7 +31,11 @@ struct Sequences {
       const int32_t middle = low + (high - low) / 2;
       (offsets[middle] <= token ? low : high) = middle;
     }
-    return offsets[low] <= token && token < offsets[low + 1] ? low : -1;
+    return has(low, token) ? low : -1;
+  }
+
+  TY_DEVICE bool has(int32_t sequence, int32_t token) const {
+    return offsets == nullptr || (offsets[sequence] <= token && token < offsets[sequence + 1]);
   }
 
   TY_DEVICE int32_t tokens(int32_t sequence) const { return between(sequence, sequence + 1); }
@@ -77,8 +81,20 @@ struct TokenSums {
   float loads;    // of score x load
 };
 
-// The losses of one token, before they are averaged, and the factors of its gradient
-//   dL/dx = balance_factor (load - mean_load) slope / scores + z_factor x exponential
+// What the losses of a sequence's tokens have in common.
+struct SequenceFactors {
+  float share = 0;           // of a token in its sequence: 1 / tokens
+  float balance = 0, z = 0;  // of a token in the loss, coefficients included
+
+  SequenceFactors() = default;
+  TY_DEVICE SequenceFactors(const LossRule& rule, const Sequences& sequences, int32_t sequence)
+      : share(1.0f / static_cast<float>(sequences.tokens(sequence))),
+        balance(rule.balance * share / static_cast<float>(sequences.count)),
+        z(rule.z / static_cast<float>(sequences.tokens_of_all())) {}
+};
+
+// The losses of one token, before they are averaged, and its gradient
+//   dL/dx = factors.balance (load - mean_load) slope / scores + z_factor x exponential
 // where slope is the derivative of the score, of exponentials themselves with softmax.
 struct TokenLoss {
   float balance = 0, z = 0;
@@ -86,21 +102,20 @@ struct TokenLoss {
   float inverse_scores = 0;  // 0 where scores vanish: they have no loss
   float balance_factor = 0, z_factor = 0;
 
-  TY_DEVICE TokenLoss(const LossRule& rule, const TokenSums& sums, int32_t sequences, int32_t tokens,
-                      int32_t tokens_of_all) {
+  TokenLoss() = default;
+  TY_DEVICE TokenLoss(const LossRule& rule, const SequenceFactors& factors, const TokenSums& sums) {
     constexpr float kLeast = 0x1p-126f;  // whose inverse is a finite number
     if (rule.balance != 0 && sums.scores >= kLeast) {
       inverse_scores = 1.0f / sums.scores;
       mean_load = sums.loads * inverse_scores;
-      balance = mean_load / static_cast<float>(tokens);
-      balance_factor = rule.balance / (static_cast<float>(sequences) * static_cast<float>(tokens));
+      balance = mean_load * factors.share;
+      balance_factor = factors.balance;
     }
     if (rule.z != 0 && sums.total > 0) {
       const float log_sum = log_of(sums.total, sums.highest);
       z = log_sum * log_sum;
       // An infinite loss has no slope to follow.
-      const float slope = 2.0f * rule.z * log_sum / (static_cast<float>(tokens_of_all) * sums.total);
-      z_factor = port::abs(log_sum) < gate::kInfinity ? slope : 0;
+      if (port::abs(log_sum) < gate::kInfinity) z_factor = 2.0f * factors.z * log_sum / sums.total;
     }
   }
 

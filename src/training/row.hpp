@@ -91,6 +91,21 @@ struct Rows {
     }
   }
 
+  // Writes zeros to whole rows, which lie side by side, as one of some lanes.
+  TY_DEVICE void clear(int64_t first, int64_t end, int lane, int lanes) const {
+    const int64_t items = (end - first) * stride;
+    if (takes_packs) {
+      const bool is_wide = dtype == TY_FLOAT32;
+      auto* const to = reinterpret_cast<port::Vec4*>(
+          is_wide ? static_cast<void*>(place<float>(first * stride)) : place<uint16_t>(first * stride));
+      for (int64_t i = lane; i < items / (is_wide ? 4 : 8); i += lanes) to[i] = port::Vec4{0, 0, 0, 0};
+    } else if (dtype == TY_FLOAT32) {
+      for (int64_t i = lane; i < items; i += lanes) place<float>(first * stride)[i] = 0;
+    } else {
+      for (int64_t i = lane; i < items; i += lanes) place<uint16_t>(first * stride)[i] = 0;
+    }
+  }
+
  private:
   template <class T>
   TY_DEVICE T* place(int64_t at) const {
