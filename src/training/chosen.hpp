@@ -53,10 +53,11 @@ class Chosen {
       const int64_t at = token * call.num_columns + rank;
       const int64_t id = call.ids_are_int64 ? static_cast<const int64_t*>(call.ids)[at]
                                             : static_cast<const int32_t*>(call.ids)[at];
+      const float grad = call.weights_grad[at];
       if (id < 0 || id >= call.logits.columns) continue;
       expert_[slot] = static_cast<int32_t>(id);
       logit_[slot] = call.logits.item(token, expert_[slot]);
-      grad_[slot] = call.rule.weight_grad(logit_[slot], call.weights_grad[at]);
+      grad_[slot] = call.rule.weight_grad(logit_[slot], grad);
     }
   }
 
