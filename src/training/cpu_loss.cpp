@@ -58,6 +58,7 @@ class Losses {
       scores_ = row_.exponentials;
     } else {
       row_.score(rule_.score, row_.logits, scores_);
+      for (float& score : scores_) score = bounded(score);
       sums.scores = row_.sum(scores_.size(), [&](size_t e) { return scores_[e]; });
     }
     sums.loads = row_.sum(scores_.size(), [&](size_t e) { return scores_[e] * loads_[e]; });

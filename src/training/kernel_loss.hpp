@@ -205,7 +205,7 @@ struct TokenLosses {
           score[i] = exponential[i];
         } else {
           const float s = kScore == TY_GATE_SIGMOID ? gate::sigmoid(item[i]) : gate::sqrt_softplus(item[i]);
-          score[i] = item[i] == item[i] ? s : 0;
+          score[i] = item[i] == item[i] ? bounded(s) : 0;
         }
         term[i] = score[i] * load_[i];
       }

@@ -51,6 +51,9 @@ struct Sequences {
   }
 };
 
+// No score counts for more: that of +inf must not be lost in sums over 4096 experts. Others are below 2^65.
+TY_DEVICE float bounded(float score) { return port::min(score, 0x1p100f); }
+
 struct LossRule {
   ty_gate_score score;
   float balance, z;  // coefficients

@@ -178,7 +178,7 @@ ReferenceLoss reference_loss(const ReferenceLossInput& input) {
     const double factor = input.balance_coefficient / (sequences * (end - begin));
     Row scores(experts);
     for (size_t e = 0; e < experts; ++e) {
-      scores[e] = input.score == TY_GATE_SOFTMAX ? p[e] : score_of(input.score, x[e]);
+      scores[e] = input.score == TY_GATE_SOFTMAX ? p[e] : std::min(score_of(input.score, x[e]), 0x1p100);
     }
     const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
     if (total > 0 && pairs > 0 && factor != 0) {

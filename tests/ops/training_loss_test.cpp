@@ -87,16 +87,21 @@ TEST_P(RouterLoss, RowsWithGapsAndAnyAlignment) {
 // NaN counts for nothing; an infinite z is an infinite loss without a slope, and what is not infinite has
 // one.
 TEST_P(RouterLoss, NanAndInfinities) {
-  LossProblem problem = draw_loss({.tokens = 40, .experts = 48, .top_k = 4}, 0);
-  std::vector<float>& logits = problem.chosen.forward.logits;
-  logits[0] = std::nanf("");
-  logits[48 + 1] = -HUGE_VALF;
-  expect_loss_right(device, problem);
-  logits[2 * 48 + 2] = HUGE_VALF;
-  const LossOutputs got = losses_on(device, problem);
-  EXPECT_EQ(got.gradient[0], 0);
-  EXPECT_EQ(got.losses[1], HUGE_VALF);
-  EXPECT_EQ(difference(got.gradient, loss_of_reference(problem).gradient, TY_FLOAT32), "");
+  for (const ty_gate_score score : {TY_GATE_SOFTMAX, TY_GATE_SIGMOID, TY_GATE_SQRT_SOFTPLUS}) {
+    LossProblem problem = draw_loss({.tokens = 40, .experts = 2048, .top_k = 4, .score = score}, 0);
+    std::vector<float>& logits = problem.chosen.forward.logits;
+    logits[0] = std::nanf("");
+    logits[2048 + 1] = -HUGE_VALF;
+    expect_loss_right(device, problem);
+    logits[2 * 2048 + 2] = HUGE_VALF;
+    std::fill(logits.begin() + 3 * 2048, logits.begin() + 4 * 2048 - 5, HUGE_VALF);
+    const LossOutputs got = losses_on(device, problem);
+    const training::ReferenceLoss want = loss_of_reference(problem);
+    EXPECT_EQ(got.gradient[0], 0);
+    EXPECT_NEAR(got.losses[0], want.balance, 1e-5 * want.balance);
+    EXPECT_EQ(got.losses[1], HUGE_VALF);
+    EXPECT_EQ(difference(got.gradient, want.gradient, TY_FLOAT32), "");
+  }
 }
 
 // Offsets are the caller's, on the device: whatever they hold, nothing is read or written out of bounds.
