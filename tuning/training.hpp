@@ -3,10 +3,11 @@
 
 namespace tokenyard::tuning {
 
-inline constexpr int kTrainingThreads = 256;  // of a block whose warps take a row each
-inline constexpr int kSumThreads = 1024;
-inline constexpr int kBackwardBlocks = 16;  // a multiprocessor, at most: its kernels loop over tokens
-inline constexpr int kCountingBlocks = 8;   // likewise, of the counting of ids
+inline constexpr int kTrainingThreads = 256;  // of a block whose warps take rows of their own
+inline constexpr int kSumThreads = 1024;      // of one that adds up losses
+inline constexpr int kBackwardBlocks = 16;    // a multiprocessor, at most: the kernels loop over tokens
+inline constexpr int kBackwardItems = 32;     // experts that a lane holds at most, in four rows or two
+inline constexpr int kCountedTokens = 256;    // of a block
 
 // The teams of lanes that there are for a row: warps, and neighbouring experts that each lane holds in
 // registers. The first that holds all experts is taken. Of more than one warp, they are a block.

@@ -61,13 +61,6 @@ class Chosen {
     }
   }
 
-  TY_DEVICE bool has_any() const {
-    bool any = false;
-#pragma unroll
-    for (int slot = 0; slot < kSlots; ++slot) any = any || expert_[slot] >= 0;
-    return any;
-  }
-
   // From the gradients of the weights to those of the logits. `highest` and `total` are the row's, needed
   // where the rule reaches all. Returns what every expert loses, to the lanes that have a rank.
   template <class Thread>

@@ -22,7 +22,6 @@ struct ChosenBackward {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
-  static constexpr int kTokens = kThreads / kLanes;  // of a block at a time
 
   template <class Thread>
   struct Shared {};
@@ -32,10 +31,13 @@ struct ChosenBackward {
   explicit ChosenBackward(const GateBackwardProblem& problem) : call(problem) {}
 
   template <class Thread>
+  static constexpr int kTokens = kThreads / kLanes;  // of a block at a time
+
+  template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     constexpr int kOfWarp = Thread::warp_size / kLanes;
-    const int64_t step = static_cast<int64_t>(gpu.blocks()) * kTokens;
-    for (int64_t first = static_cast<int64_t>(gpu.block()) * kTokens + gpu.warp() * kOfWarp;
+    const int64_t step = static_cast<int64_t>(gpu.blocks()) * kTokens<Thread>;
+    for (int64_t first = static_cast<int64_t>(gpu.block()) * kTokens<Thread> + gpu.warp() * kOfWarp;
          first < call.num_tokens; first += step) {
       const int64_t token = first + gpu.lane() / kLanes;
       Chosen<kLanes> chosen(gpu, call, token < call.num_tokens ? token : -1);
@@ -48,8 +50,9 @@ struct ChosenBackward {
   }
 };
 
-// kWarps: of a token, 1 or all of the block's.
-template <int kThreads, int kWarps, int kItems>
+// kWarps: of a token, 1 or all of the block's. kRows: that a team has under way together; K is at most its
+// share of a warp's lanes, or the only one.
+template <int kThreads, int kWarps, int kItems, int kRows>
 struct RowBackward {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
@@ -65,44 +68,67 @@ struct RowBackward {
   explicit RowBackward(const GateBackwardProblem& problem) : call(problem) {}
 
   template <class Thread>
+  static constexpr int kTokens = kThreads / Team<Thread, kWarps>::kLanes * kRows;  // of a block at a time
+
+  template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     Team<Thread, kWarps> team(gpu, gpu.template shared<Shared<Thread>>().partial);
-    constexpr int kTeams = kThreads / Team<Thread, kWarps>::kLanes;
-    const int64_t step = static_cast<int64_t>(gpu.blocks()) * kTeams;
-    for (int64_t token = static_cast<int64_t>(gpu.block()) * kTeams + gpu.warp() / kWarps;
-         token < call.num_tokens; token += step) {
-      write_row(gpu, team, token);
+    const int64_t step = static_cast<int64_t>(gpu.blocks()) * kTokens<Thread>;
+    for (int64_t first = static_cast<int64_t>(gpu.block()) * kTokens<Thread> + gpu.warp() / kWarps * kRows;
+         first < call.num_tokens; first += step) {
+      write_rows(gpu, team, first);
     }
   }
 
  private:
   // Each of the team's warps knows all that was chosen.
   template <class Thread>
-  TY_DEVICE void write_row(Thread& gpu, Team<Thread, kWarps>& team, int64_t token) const {
-    float item[kItems];
-    call.logits.load(token, team.lane() * kItems, item);
-    Chosen<Thread::warp_size> chosen(gpu, call, token);
-    float common = 0;
-    if (gpu.any(chosen.has_any())) {  // else padding
-      float highest = -gate::kInfinity;
+  TY_DEVICE void write_rows(Thread& gpu, Team<Thread, kWarps>& team, int64_t first) const {
+    constexpr int kLanes = Thread::warp_size / kRows;  // that have the chosen of a row
+    const int row_of_lane = gpu.lane() / kLanes;
+    const auto exists = [&](int row) { return kRows == 1 || first + row < call.num_tokens; };
+    float item[kRows][kItems] = {};
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) highest = item[i] > highest ? item[i] : highest;
-      highest = team.max(highest);
+    for (int row = 0; row < kRows; ++row) {
+      if (exists(row)) call.logits.load(first + row, team.lane() * kItems, item[row]);
+    }
+    Chosen<kLanes> chosen(gpu, call, exists(row_of_lane) ? first + row_of_lane : -1);
+
+    float highest = 0, total = 0;  // of the lane's row
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      const float highest_of_row = team.max(highest_of(item[row]));
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        item[i] = item[i] == item[i] ? gate::exp_of_distance(item[i], highest) : 0;
+        const float x = item[row][i];
+        item[row][i] = x == x ? gate::exp_of_distance(x, highest_of_row) : 0;
       }
-      const float total = team.sum(port::tree_sum<kItems>(item));
-      common = gpu.shfl(chosen.differentiate(gpu, highest, total), 0);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) item[i] = 0;
+      const float total_of_row = team.sum(port::tree_sum<kItems>(item[row]));
+      if (row_of_lane == row) {
+        highest = highest_of_row;
+        total = total_of_row;
+      }
     }
+    const float common = chosen.differentiate(gpu, highest, total);
+
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) item[i] = 0.0f - item[i] * common;  // from 0: no zero is negative
-    call.logits_grad.store(token, team.lane() * kItems, item);
+    for (int row = 0; row < kRows; ++row) {
+      const float common_of_row = gpu.shfl(common, row * kLanes);
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        item[row][i] = 0.0f - item[row][i] * common_of_row;  // from 0: no zero is negative
+      }
+      if (exists(row)) call.logits_grad.store(first + row, team.lane() * kItems, item[row]);
+    }
     team.sync();
     if (team.is_first_warp()) chosen.store();
+  }
+
+  static TY_DEVICE float highest_of(const float (&item)[kItems]) {
+    float highest = -gate::kInfinity;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) highest = item[i] > highest ? item[i] : highest;
+    return highest;
   }
 };
 

@@ -1,6 +1,5 @@
-// The losses of the router in up to three launches: count, a pass over the logits, add up.
+// The losses of the router: a pass over the logits, then a launch that adds up.
 //
-//   ids ─▶ counts of each sequence                                       (where they are not given)
 //   logits ─▶ sums over each token's experts ─▶ its losses ─▶ sums over runs of tokens, in scratch
 //                                             └▶ its gradient
 //   scratch ─▶ both losses
@@ -16,50 +15,6 @@
 #include "training/row.hpp"
 
 namespace tokenyard::training {
-
-// A thread a token. Integers: whatever the order, the sums are the same.
-template <int kThreads>
-struct SequenceCounts {
-  static constexpr int threads = kThreads;
-  static constexpr int cluster = 1;
-  static constexpr bool cooperative = false;
-
-  template <class Thread>
-  struct Shared {};
-
-  const void* ids;
-  int32_t* counts;
-  int32_t num_experts;
-  int32_t num_columns;
-  int32_t top_k;
-  bool ids_are_int64;
-  Sequences sequences;
-
-  explicit SequenceCounts(const RouterLossProblem& problem)
-      : ids(problem.ids),
-        counts(problem.counts),
-        num_experts(problem.num_experts),
-        num_columns(problem.num_columns),
-        top_k(problem.top_k),
-        ids_are_int64(problem.ids_are_int64),
-        sequences(problem) {}
-
-  template <class Thread>
-  TY_DEVICE void operator()(Thread& gpu) const {
-    const int64_t step = static_cast<int64_t>(gpu.blocks()) * kThreads;
-    for (int64_t token = static_cast<int64_t>(gpu.block()) * kThreads + gpu.thread();
-         token < sequences.num_tokens; token += step) {
-      const int32_t sequence = sequences.of(static_cast<int32_t>(token));
-      if (sequence < 0) continue;
-      int32_t* const own = counts + int64_t{sequence} * num_experts;
-      for (int64_t at = token * num_columns; at < token * num_columns + top_k; ++at) {
-        const int64_t id =
-            ids_are_int64 ? static_cast<const int64_t*>(ids)[at] : static_cast<const int32_t*>(ids)[at];
-        if (id >= 0 && id < num_experts) gpu.fetch_add(own + id, 1);
-      }
-    }
-  }
-};
 
 // A block a run of tokens; kWarps of it, 1 or all, a token.
 template <int kThreads, int kWarps, int kItems, ty_gate_score kScore>

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
 #include "training/contract.hpp"
 #include "training/kernel_backward.hpp"
 #include "training/kernel_balance.hpp"
+#include "training/kernel_counts.hpp"
 #include "training/kernel_loss.hpp"
 #include "tuning/training.hpp"
 
@@ -59,29 +61,32 @@ class Launcher {
     if (problem.forward.num_tokens == 0) return {};
     if (problem.reaches_all()) {
       return with_shape(problem.forward.num_experts, [&]<int kWarps, int kItems>() {
-        using Kernel = RowBackward<threads_of(kWarps), kWarps, kItems>;
-        return launch_backward<Kernel>(device, problem, Kernel::threads / kWarp / kWarps, stream);
+        if constexpr (kWarps == 1) {
+          constexpr int kRows = kItems * 4 <= tuning::kBackwardItems ? 4 : 2;
+          if (problem.forward.top_k <= kWarp / kRows) {
+            return launch_backward<RowBackward<kThreads, 1, kItems, kRows>>(device, problem, stream);
+          }
+        }
+        return launch_backward<RowBackward<threads_of(kWarps), kWarps, kItems, 1>>(device, problem, stream);
       });
     }
-    using Few = ChosenBackward<kThreads, kFewChosen>;
-    using Many = ChosenBackward<kThreads, kWarp>;
     return problem.forward.top_k <= kFewChosen
-               ? launch_backward<Few>(device, problem, Few::kTokens, stream)
-               : launch_backward<Many>(device, problem, Many::kTokens, stream);
+               ? launch_backward<ChosenBackward<kThreads, kFewChosen>>(device, problem, stream)
+               : launch_backward<ChosenBackward<kThreads, kWarp>>(device, problem, stream);
   }
 
   template <class Kernel>
   static Status launch_backward(const DeviceProperties& device, const GateBackwardProblem& problem,
-                                int tokens_of_a_block, Stream stream) {
+                                Stream stream) {
+    constexpr int kTokens = Kernel::template kTokens<typename Port::Thread>;
     const int64_t most = int64_t{device.multiprocessors} * tuning::kBackwardBlocks;
-    return Port::launch(Kernel(problem), blocks_for(problem.forward.num_tokens, tokens_of_a_block, most),
-                        stream);
+    return Port::launch(Kernel(problem), blocks_for(problem.forward.num_tokens, kTokens, most), stream);
   }
 
   static Status run_loss(const DeviceProperties& device, const RouterLossProblem& problem, Stream stream) {
     TY_RETURN_IF_ERROR(expect_warps("router_loss", device));
     if (problem.num_tokens > 0) {
-      if (problem.ids != nullptr) TY_RETURN_IF_ERROR(count(device, problem, stream));
+      if (problem.ids != nullptr) TY_RETURN_IF_ERROR(count(problem, stream));
       switch (problem.score) {
         case TY_GATE_SOFTMAX:
           TY_RETURN_IF_ERROR(launch_losses<TY_GATE_SOFTMAX>(problem, stream));
@@ -97,10 +102,11 @@ class Launcher {
     return Port::launch(SumOfLosses<tuning::kSumThreads>(problem), 2, stream);
   }
 
-  static Status count(const DeviceProperties& device, const RouterLossProblem& problem, Stream stream) {
-    const int64_t most = int64_t{device.multiprocessors} * tuning::kCountingBlocks;
-    const int blocks = blocks_for(problem.num_tokens, kThreads, most);
-    return Port::launch(SequenceCounts<kThreads>(problem), blocks, stream);
+  static Status count(const RouterLossProblem& problem, Stream stream) {
+    using Kernel = SequenceCounts<kThreads, tuning::kCountedTokens>;
+    constexpr int64_t kAny = std::numeric_limits<int32_t>::max();
+    return Port::launch(Kernel(problem), blocks_for(problem.num_tokens, tuning::kCountedTokens, kAny),
+                        stream);
   }
 
   template <ty_gate_score kScore>

@@ -34,6 +34,13 @@ struct Sequences {
     return has(low, token) ? low : -1;
   }
 
+  // The first token behind those that lie with this one in a sequence, or in none.
+  TY_DEVICE int32_t next(int32_t sequence, int32_t token) const {
+    if (offsets == nullptr) return num_tokens;
+    if (sequence >= 0) return offsets[sequence + 1];
+    return token < offsets[0] ? offsets[0] : num_tokens;
+  }
+
   TY_DEVICE bool has(int32_t sequence, int32_t token) const {
     return offsets == nullptr || (offsets[sequence] <= token && token < offsets[sequence + 1]);
   }
