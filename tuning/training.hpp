@@ -6,7 +6,8 @@ namespace tokenyard::tuning {
 inline constexpr int kTrainingThreads = 256;  // of a block whose warps take rows of their own
 inline constexpr int kSumThreads = 1024;      // of one that adds up losses
 inline constexpr int kBackwardBlocks = 16;    // a multiprocessor, at most: the kernels loop over tokens
-inline constexpr int kBackwardItems = 32;     // experts that a lane holds at most, in four rows or two
+inline constexpr int kBackwardItems = 16;     // experts that a lane holds in several rows, up to four
+inline constexpr int kBackwardTokens = 16;    // a multiprocessor, from which on a warp takes several
 inline constexpr int kCountedTokens = 256;    // of a block
 
 // The teams of lanes that there are for a row: warps, and neighbouring experts that each lane holds in

@@ -61,9 +61,10 @@ class Launcher {
     if (problem.forward.num_tokens == 0) return {};
     if (problem.reaches_all()) {
       return with_shape(problem.forward.num_experts, [&]<int kWarps, int kItems>() {
-        if constexpr (kWarps == 1) {
-          constexpr int kRows = kItems * 4 <= tuning::kBackwardItems ? 4 : 2;
-          if (problem.forward.top_k <= kWarp / kRows) {
+        constexpr int kRows = std::min(4, tuning::kBackwardItems / kItems);
+        if constexpr (kWarps == 1 && kRows > 1) {
+          const bool many = problem.forward.num_tokens >= device.multiprocessors * tuning::kBackwardTokens;
+          if (many && problem.forward.top_k <= kWarp / kRows) {
             return launch_backward<RowBackward<kThreads, 1, kItems, kRows>>(device, problem, stream);
           }
         }
