@@ -107,8 +107,8 @@ struct TokenLosses {
       if (losses_.logits_grad.data != nullptr) {
 #pragma unroll
         for (int i = 0; i < kItems; ++i) {
-          const bool counts = item[i] == item[i];
-          item[i] = counts ? loss.gradient(exponential[i], slope(item[i], score[i]), load_[i]) : 0;
+          const float x = item[i];
+          item[i] = x == x ? loss.gradient(exponential[i], slope(x, score[i]), load_[i]) : 0;
         }
         store(token, item);
       }
@@ -146,7 +146,8 @@ struct TokenLosses {
       sums.highest = team_.max(sums.highest);
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        exponential[i] = item[i] == item[i] ? gate::exp_of_distance(item[i], sums.highest) : 0;
+        const float x = item[i];
+        exponential[i] = x == x ? gate::exp_of_distance(x, sums.highest) : 0;
       }
       sums.total = team_.sum(port::tree_sum<kItems>(exponential));
     }
@@ -159,8 +160,9 @@ struct TokenLosses {
         if constexpr (kScore == TY_GATE_SOFTMAX) {
           score[i] = exponential[i];
         } else {
-          const float s = kScore == TY_GATE_SIGMOID ? gate::sigmoid(item[i]) : gate::sqrt_softplus(item[i]);
-          score[i] = item[i] == item[i] ? bounded(s) : 0;
+          const float x = item[i];
+          const float s = kScore == TY_GATE_SIGMOID ? gate::sigmoid(x) : gate::sqrt_softplus(x);
+          score[i] = x == x ? bounded(s) : 0;
         }
         term[i] = score[i] * load_[i];
       }

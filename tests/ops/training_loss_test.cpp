@@ -126,9 +126,10 @@ TEST_P(RouterLoss, AnyOffsetsAreSafe) {
 
 // The sums are taken in one order; a gradient does not depend on being asked for, nor do the losses on it.
 TEST_P(RouterLoss, TheSameBitsOnceMore) {
-  for (const int64_t tokens : {0, 31, 2100}) {
+  const int64_t many = device.starts_with("simt") ? 1100 : 40'000;
+  for (const int64_t tokens : {int64_t{0}, int64_t{31}, many}) {
     const LossProblem problem =
-        draw_loss({.tokens = tokens, .experts = 16, .top_k = 2, .dtype = TY_BFLOAT16}, tokens == 0 ? 0 : 5);
+        draw_loss({.tokens = tokens, .experts = 8, .top_k = 2, .dtype = TY_BFLOAT16}, tokens == 0 ? 0 : 5);
     expect_loss_right(device, problem);
     const LossOutputs first = losses_on(device, problem);
     EXPECT_EQ(difference(losses_on(device, problem), first), "");
