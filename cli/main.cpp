@@ -14,6 +14,7 @@
 #include "align/backend_simt.hpp"
 #include "gate/backend_simt.hpp"
 #include "route/backend_simt.hpp"
+#include "training/backend_simt.hpp"
 #endif
 
 namespace {
@@ -33,7 +34,7 @@ std::string command_name(const CLI::App& app) {
 
 int report(const CLI::App& app, std::string message, int exit_code) {
   // What the library's messages begin with, the command has said.
-  for (const std::string operation : {"route: ", "align: ", "gate: "}) {
+  for (const std::string operation : {"route: ", "align: ", "gate: ", "balance: "}) {
     if (message.starts_with(operation)) message.erase(0, operation.size());
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   tokenyard::register_simt_backends();
   tokenyard::gate::register_simt_operations();
   tokenyard::route::register_simt_operations();
+  tokenyard::training::register_simt_operations();
 #endif
   CLI::App app{
       "Routing for Mixture-of-Experts layers: from the router's logits to the experts of each\n"
@@ -82,6 +84,7 @@ int main(int argc, char** argv) {
   add_gate(app);
   add_align(app);
   add_route(app);
+  add_balance(app);
   add_verify(app);
   add_bench(app, command_line(app, argc, argv));
   add_info(app);

@@ -9,6 +9,7 @@ namespace tokenyard::cli {
 void add_align(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_route(CLI::App& app);
+void add_balance(CLI::App& app);
 void add_verify(CLI::App& app);
 // `command_line` is recorded with the results.
 void add_bench(CLI::App& app, const std::string& command_line);

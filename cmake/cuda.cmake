@@ -20,7 +20,8 @@ target_sources(tokenyard_objects PRIVATE
   src/align/backend_cuda.cu
   src/gate/backend_cuda.cu
   src/port/cuda_runtime.cu
-  src/route/backend_cuda.cu)
+  src/route/backend_cuda.cu
+  src/training/backend_cuda.cu)
 set_target_properties(tokenyard_objects PROPERTIES
   CUDA_ARCHITECTURES "${TOKENYARD_CUDA_ARCHITECTURES}"
   CUDA_STANDARD 20

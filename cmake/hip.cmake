@@ -7,7 +7,7 @@ enable_language(HIP)
 find_library(TOKENYARD_AMDHIP64 amdhip64 HINTS ${CMAKE_HIP_COMPILER_ROCM_ROOT}/lib REQUIRED)
 mark_as_advanced(TOKENYARD_AMDHIP64)
 
-target_sources(tokenyard_objects PRIVATE src/align/backend_hip.hip src/gate/backend_hip.hip src/port/hip_runtime.hip)
+target_sources(tokenyard_objects PRIVATE src/align/backend_hip.hip src/gate/backend_hip.hip src/port/hip_runtime.hip src/training/backend_hip.hip)
 set_target_properties(tokenyard_objects PROPERTIES
   HIP_ARCHITECTURES "${TOKENYARD_HIP_ARCHITECTURES}"
   HIP_STANDARD 20

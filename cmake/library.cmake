@@ -20,7 +20,12 @@ add_library(tokenyard_objects OBJECT
   src/route/plan.cpp
   src/route/run.cpp
   src/runtime/api.cpp
-  src/runtime/backend.cpp)
+  src/runtime/backend.cpp
+  src/training/backend_cpu.cpp
+  src/training/contract.cpp
+  src/training/cpu_backward.cpp
+  src/training/cpu_balance.cpp
+  src/training/cpu_loss.cpp)
 target_include_directories(tokenyard_objects PUBLIC
   ${PROJECT_SOURCE_DIR}           # tuning/
   ${PROJECT_SOURCE_DIR}/src
@@ -50,6 +55,6 @@ set_target_properties(tokenyard PROPERTIES
 target_link_options(tokenyard PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
 
 if(TOKENYARD_BUILD_TOOLS OR TOKENYARD_BUILD_TESTS)
-  add_library(tokenyard_core STATIC src/align/reference.cpp src/gate/reference.cpp)
+  add_library(tokenyard_core STATIC src/align/reference.cpp src/gate/reference.cpp src/training/reference.cpp)
   target_link_libraries(tokenyard_core PUBLIC tokenyard_objects ${TOKENYARD_DRIVER_LIBRARIES})
 endif()

@@ -4,7 +4,7 @@ find_package(Boost 1.74 COMPONENTS context)
 if(Boost_CONTEXT_FOUND)
   add_subdirectory(src/port/simt)
   add_library(tokenyard_simt STATIC src/align/backend_simt.cpp src/gate/backend_simt.cpp
-              src/route/backend_simt.cpp)
+              src/route/backend_simt.cpp src/training/backend_simt.cpp)
   target_link_libraries(tokenyard_simt PUBLIC tokenyard_core tokenyard_simt_executor)
   target_compile_definitions(tokenyard_simt INTERFACE TOKENYARD_SIMT)
 else()

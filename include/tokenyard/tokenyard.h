@@ -311,6 +311,151 @@ TY_API ty_status ty_route(ty_device device, const ty_route_args* args, ty_worksp
  * `size` bytes. */
 TY_API ty_status ty_route_explain(ty_device device, const ty_route_args* args, char* text, size_t size);
 
+/* ------------------------------------------------------------------------------------------------
+ * Training: the backward of gate, losses of the router, and balancing by a bias
+ *
+ * Each formula and its source: docs/training.md.
+ */
+
+/* The gradient of the logits from that of gate's weights. What was chosen is taken as it is: the gradient is
+ * that of the weights of `ids`, and a bias or groups have no part in it. Replicas would rename the ids: a
+ * call that is trained has none. */
+typedef struct ty_gate_backward_args {
+  uint32_t struct_size; /* sizeof(ty_gate_backward_args) */
+
+  /* What gate was given, unchanged. */
+  int32_t logits_dtype; /* TY_FLOAT32, TY_BFLOAT16 or TY_FLOAT16 */
+  const void* logits;   /* [num_tokens, num_experts], row t at element t * row_stride */
+  int64_t num_tokens;   /* T >= 0 */
+  int64_t row_stride;   /* elements between rows, >= num_experts; 0 means num_experts */
+  int32_t num_experts;  /* E, 1 to 4096 */
+  int32_t top_k;        /* K, 1 to 64, at most E */
+  int32_t score;        /* ty_gate_score */
+  int32_t weight_mode;  /* ty_gate_weights */
+  float epsilon;        /* >= 0, with TY_GATE_RENORMALIZED */
+  float scale;          /* factor of every routed weight; not 0 */
+
+  /* What it gave, and the gradient of it. Columns from top_k on are skipped: with TY_GATE_SHARED_OF_SUM, add
+   * what they pass on to the K before them. */
+  int32_t num_shared_experts; /* S, 0 to 64 */
+  int32_t ids_dtype;          /* TY_INT32 or TY_INT64 */
+  const void* ids;           /* [num_tokens, top_k + num_shared_experts], distinct in the first K columns; one
+                                outside of 0 to num_experts - 1 (-1: a padding token) has no gradient */
+  const float* weights_grad; /* likewise */
+
+  /* Output, every element written */
+  void* logits_grad; /* [num_tokens, num_experts] of logits_dtype, contiguous */
+} ty_gate_backward_args;
+
+#define TY_GATE_BACKWARD_ARGS_INIT \
+  {sizeof(ty_gate_backward_args),  \
+   TY_FLOAT32,                     \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   TY_GATE_SOFTMAX,                \
+   TY_GATE_RAW,                    \
+   0.0f,                           \
+   1.0f,                           \
+   0,                              \
+   TY_INT32,                       \
+   0,                              \
+   0,                              \
+   0}
+
+/* Needs no workspace. */
+TY_API ty_status ty_gate_backward(ty_device device, const ty_gate_backward_args* args, void* stream);
+
+/* Losses that keep a router healthy, and their gradient, from one pass over the logits: a balance loss over
+ * each sequence (over the whole batch if it is one) and the z-loss. */
+typedef struct ty_router_loss_args {
+  uint32_t struct_size; /* sizeof(ty_router_loss_args) */
+
+  int32_t logits_dtype; /* TY_FLOAT32, TY_BFLOAT16 or TY_FLOAT16 */
+  const void* logits;   /* [num_tokens, num_experts], row t at element t * row_stride */
+  int64_t num_tokens;   /* T >= 0 */
+  int64_t row_stride;   /* elements between rows, >= num_experts; 0 means num_experts */
+  int32_t num_experts;  /* E, 1 to 4096 */
+  int32_t score;        /* ty_gate_score, of the balance loss */
+
+  float balance_coefficient; /* 0: no balance loss */
+  float z_coefficient;       /* 0: no z-loss */
+
+  /* Sequence s is the tokens sequence_offsets[s] to sequence_offsets[s + 1] - 1. Tokens in none of them are
+   * padding: they have no loss. */
+  const int32_t* sequence_offsets; /* [num_sequences + 1] ascending; NULL: one sequence, of all tokens */
+  int32_t num_sequences;           /* S >= 1, S * E below 2^31; ignored without sequence_offsets */
+
+  /* How often each expert was chosen in each sequence. With ids they are counted here; without, they are
+   * input: gate's counts, say, or their sums over several devices. */
+  int32_t num_columns; /* with ids: their columns, top_k and the shared experts */
+  int32_t top_k;       /* with ids: how many of the columns are counted, 1 to 64 */
+  int32_t ids_dtype;   /* TY_INT32 or TY_INT64 */
+  const void* ids;     /* [num_tokens, num_columns]; NULL: counts are given */
+  int32_t* counts;     /* [num_sequences, num_experts]; unused without a balance loss */
+
+  /* Output */
+  float* losses;     /* [2] the balance loss and the z-loss, coefficients included */
+  float* scratch;    /* [2, ceil(num_tokens / TY_ROUTER_LOSS_RUN)] for the call's own use */
+  void* logits_grad; /* [num_tokens, num_experts] of logits_dtype, contiguous: of the sum of both; NULL if not
+                        wanted */
+} ty_router_loss_args;
+
+#define TY_ROUTER_LOSS_RUN 16
+
+#define TY_ROUTER_LOSS_ARGS_INIT \
+  {sizeof(ty_router_loss_args),  \
+   TY_FLOAT32,                   \
+   0,                            \
+   0,                            \
+   0,                            \
+   0,                            \
+   TY_GATE_SOFTMAX,              \
+   0.0f,                         \
+   0.0f,                         \
+   0,                            \
+   1,                            \
+   0,                            \
+   0,                            \
+   TY_INT32,                     \
+   0,                            \
+   0,                            \
+   0,                            \
+   0,                            \
+   0}
+
+/* Needs no workspace. */
+TY_API ty_status ty_router_loss(ty_device device, const ty_router_loss_args* args, void* stream);
+
+/* Balancing without a loss: moves each expert's bias a step against its load, and says how even the load is.
+ */
+typedef struct ty_balance_args {
+  uint32_t struct_size; /* sizeof(ty_balance_args) */
+
+  int32_t counts_dtype; /* TY_INT32 or TY_INT64 */
+  const void* counts;   /* [num_experts] pairs of each expert, each >= 0, their sum below 2^63 */
+  int32_t num_experts;  /* E, 1 to 4096 */
+  float rate;           /* bias += rate * sign(mean count - count) */
+  float* bias;          /* [num_experts] in place; NULL: statistics alone */
+  float* statistics;    /* [4] a ty_load_statistic each; NULL if not wanted */
+} ty_balance_args;
+
+/* What statistics[i] holds. Without any pair: 0, 0, 0, 1. */
+typedef enum ty_load_statistic {
+  TY_LOAD_MAX = 0, /* the highest count over the mean: 1 is even, E all on one expert */
+  TY_LOAD_MIN = 1, /* the lowest count over the mean: 1 is even */
+  TY_LOAD_ENTROPY =
+      2,           /* of the shares of the experts, over that of equal shares: 1 is even; 1 where E is 1 */
+  TY_LOAD_IDLE = 3 /* experts without a pair, over E */
+} ty_load_statistic;
+
+#define TY_BALANCE_ARGS_INIT {sizeof(ty_balance_args), TY_INT32, 0, 0, 0.0f, 0, 0}
+
+/* Needs no workspace. */
+TY_API ty_status ty_balance(ty_device device, const ty_balance_args* args, void* stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,15 +4,14 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
-#include <exception>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "gate/cpu_scores.hpp"
 #include "gate/order.hpp"
 #include "gate/physical.hpp"
 #include "gate/weights.hpp"
+#include "port/cpu_threads.hpp"
 #include "port/floats.hpp"
 
 namespace tokenyard::gate {
@@ -203,7 +202,7 @@ void choose_on_cpu(const Problem& problem, int threads) {
   const int64_t real = problem.num_real_tokens == nullptr
                            ? problem.num_tokens
                            : std::clamp<int64_t>(*problem.num_real_tokens, 0, problem.num_tokens);
-  const auto choose_share = [&](int rank) {
+  run_on_threads(threads, [&](int rank) {
     Chooser chooser(problem);
     const int64_t end = problem.num_tokens * (rank + 1) / threads;
     for (int64_t token = problem.num_tokens * rank / threads; token < end; ++token) {
@@ -213,17 +212,7 @@ void choose_on_cpu(const Problem& problem, int threads) {
         chooser.pad(token);
       }
     }
-  };
-
-  // The caller does the work of rank 0, and of every thread that the system refuses to start.
-  int mine = threads;
-  std::vector<std::jthread> helpers;
-  helpers.reserve(static_cast<size_t>(threads) - 1);
-  try {
-    for (; mine > 1; --mine) helpers.emplace_back(choose_share, mine - 1);
-  } catch (const std::exception&) {
-  }
-  for (int rank = 0; rank < mine; ++rank) choose_share(rank);
+  });
 }
 
 }  // namespace tokenyard::gate

@@ -55,4 +55,34 @@ TY_DEVICE float to_float(float16 value) {
   return std::bit_cast<float>(finite_or_not | (bits & 0x8000u) << 16);
 }
 
+// float32 as another type, rounded to the nearest, of two to the even one; NaN stays NaN.
+template <class T>
+TY_DEVICE T round_to(float value);
+
+template <>
+TY_DEVICE float round_to<float>(float value) {
+  return value;
+}
+
+template <>
+TY_DEVICE bfloat16 round_to<bfloat16>(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = value == value ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | 0x00400000u;
+  return static_cast<bfloat16>(static_cast<uint16_t>(rounded >> 16));
+}
+
+// Below 2^-14 the sum with 1/2 has the steps of a subnormal float16, and rounds to them.
+template <>
+TY_DEVICE float16 round_to<float16>(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  uint32_t rounded = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  if (magnitude < 0x38800000u) {
+    rounded = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
+  }
+  if (magnitude >= 0x47800000u) rounded = 0x7c00u;
+  if (value != value) rounded = 0x7e00u;
+  return static_cast<float16>(static_cast<uint16_t>(rounded | (bits >> 16 & 0x8000u)));
+}
+
 }  // namespace tokenyard::port

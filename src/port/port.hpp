@@ -35,7 +35,7 @@
 //                 M ballot(bool)           bool any(bool)               M match(int32_t)
 //                 int32_t reduce_add(int32_t)                   sum over the warp, to all lanes
 //                 int32_t reduce_max(int32_t)                   the highest, to all lanes
-//                 void sync_warp()                              orders shared memory among the lanes
+//                 void sync_warp()                              orders memory among the lanes
 //                 All lanes of the warp must take part in each; T has 4 or 8 bytes.
 //   block         void sync_block()
 //                 void sync_warps<first, count, warps>()        of some of the block's `warps`, the first or

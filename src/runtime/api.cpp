@@ -11,6 +11,7 @@
 #include "runtime/check.hpp"
 #include "runtime/text.hpp"
 #include "tokenyard/tokenyard.h"
+#include "training/contract.hpp"
 
 struct ty_workspace {
   ty_device device;
@@ -66,6 +67,32 @@ template <class Args, class Problem>
 Status prepare(ty_device device, const Args* args, Pointers pointers, Call<Problem>& call) {
   TY_RETURN_IF_ERROR(check(args, pointers, call.problem));  // of the operation that the types belong to
   return find_device(device, &call.backend, &call.device);
+}
+
+// What a kernel adds to must be cleared before.
+template <class Problem>
+Status prepare_outputs(Runtime&, const Problem&, void*) {
+  return {};
+}
+Status prepare_outputs(Runtime& runtime, const training::RouterLossProblem& problem, void* stream) {
+  if (problem.ids == nullptr) return {};
+  const int64_t counts = int64_t{problem.num_sequences} * problem.num_experts;
+  return runtime.fill(problem.counts, 0, static_cast<size_t>(counts) * sizeof(int32_t), stream);
+}
+
+// The operations that take neither a workspace nor a path: check, look the device up, run.
+template <class Problem, class Args>
+Status run_training(ty_device device, const Args* args,
+                    Status (*TrainingOperations::*run)(const DeviceProperties&, const Problem&, Stream),
+                    void* stream) {
+  Problem problem;
+  TY_RETURN_IF_ERROR(training::check(args, problem));
+  const Backend* backend = nullptr;
+  const DeviceProperties* properties = nullptr;
+  TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
+  TY_RETURN_IF_ERROR(backend->runtime->set_device(device.ordinal));
+  TY_RETURN_IF_ERROR(prepare_outputs(*backend->runtime, problem, stream));
+  return (backend->training.*run)(*properties, problem, stream);
 }
 
 Status check_workspace(const char* operation, ty_device device, const ty_workspace* given, size_t needed,
@@ -262,6 +289,18 @@ ty_status ty_route_explain(ty_device device, const ty_route_args* args, char* ou
     TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
     return copy_text("route_explain", route::explain(*call.backend, *call.device, call.problem), out, size);
   });
+}
+
+ty_status ty_gate_backward(ty_device device, const ty_gate_backward_args* args, void* stream) {
+  return guarded([&] { return run_training(device, args, &TrainingOperations::gate_backward, stream); });
+}
+
+ty_status ty_router_loss(ty_device device, const ty_router_loss_args* args, void* stream) {
+  return guarded([&] { return run_training(device, args, &TrainingOperations::router_loss, stream); });
+}
+
+ty_status ty_balance(ty_device device, const ty_balance_args* args, void* stream) {
+  return guarded([&] { return run_training(device, args, &TrainingOperations::balance, stream); });
 }
 
 }  // extern "C"

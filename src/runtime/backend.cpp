@@ -10,20 +10,21 @@
 namespace tokenyard {
 namespace {
 
-Backend row_of(Backend row, GateOperation gate, RouteOperation route = {}) {
+Backend row_of(Backend row, GateOperation gate, TrainingOperations training, RouteOperation route = {}) {
   row.gate = gate;
+  row.training = training;
   row.route = route;
   return row;
 }
 
 std::vector<Backend>& rows() {
   static std::vector<Backend> table{
-      row_of(cpu_backend(), gate::cpu_operation()),
+      row_of(cpu_backend(), gate::cpu_operation(), training::cpu_operations()),
 #ifdef TOKENYARD_CUDA
-      row_of(cuda_backend(), gate::cuda_operation(), route::cuda_operation()),
+      row_of(cuda_backend(), gate::cuda_operation(), training::cuda_operations(), route::cuda_operation()),
 #endif
 #ifdef TOKENYARD_HIP
-      row_of(hip_backend(), gate::hip_operation()),
+      row_of(hip_backend(), gate::hip_operation(), training::hip_operations()),
 #endif
   };
   return table;
@@ -70,6 +71,12 @@ void add_operation(int32_t backend, GateOperation gate) {
 void add_operation(int32_t backend, RouteOperation route) {
   for (Backend& row : rows()) {
     if (row.id == backend) row.route = route;
+  }
+}
+
+void add_operations(int32_t backend, TrainingOperations training) {
+  for (Backend& row : rows()) {
+    if (row.id == backend) row.training = training;
   }
 }
 

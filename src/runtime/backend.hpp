@@ -23,6 +23,11 @@ struct Problem;
 namespace route {
 struct Problem;
 }
+namespace training {
+struct GateBackwardProblem;
+struct RouterLossProblem;
+struct BalanceProblem;
+}  // namespace training
 
 // The executor's rows. Not part of the public enum: the public library never holds them.
 inline constexpr int32_t kBackendSimt32 = 32;
@@ -50,6 +55,12 @@ struct RouteOperation {
   Status (*run)(int32_t launch, const route::Problem&, Stream) = nullptr;  // a number of the list, from 1
 };
 
+struct TrainingOperations {
+  Status (*gate_backward)(const DeviceProperties&, const training::GateBackwardProblem&, Stream) = nullptr;
+  Status (*router_loss)(const DeviceProperties&, const training::RouterLossProblem&, Stream) = nullptr;
+  Status (*balance)(const DeviceProperties&, const training::BalanceProblem&, Stream) = nullptr;
+};
+
 struct Backend {
   int32_t id;        // ty_backend, or kBackendSimt*
   const char* name;  // as on the command line: "cpu", "cuda", "hip", "simt32", "simt64"
@@ -57,6 +68,7 @@ struct Backend {
   AlignOperation align;
   GateOperation gate = {};
   RouteOperation route = {};
+  TrainingOperations training = {};
 };
 
 // Where an operation's backends are: src/<operation>/backend_*.
@@ -68,6 +80,11 @@ GateOperation hip_operation();
 namespace route {
 RouteOperation cuda_operation();
 }
+namespace training {
+TrainingOperations cpu_operations();
+TrainingOperations cuda_operations();
+TrainingOperations hip_operations();
+}  // namespace training
 const Backend& cpu_backend();
 const Backend& cuda_backend();  // defined only in builds with TOKENYARD_CUDA
 const Backend& hip_backend();   // defined only in builds with TOKENYARD_HIP
@@ -78,6 +95,7 @@ void add_backend(const Backend& backend);
 // Completes the row of a backend that is there. Likewise.
 void add_operation(int32_t backend, GateOperation gate);
 void add_operation(int32_t backend, RouteOperation route);
+void add_operations(int32_t backend, TrainingOperations training);
 
 const Backend* find_backend(int32_t id);               // nullptr if this build does not have it
 const Backend* find_backend(const std::string& name);  // likewise

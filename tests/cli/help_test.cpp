@@ -27,8 +27,8 @@ TEST_P(Help, TeachesByExamplesWithin100Columns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Help,
-                         Values("", "gate", "align", "route", "verify", "verify gate", "verify route", "bench", "bench align",
-                                "bench gate", "bench route", "info"));
+                         Values("", "gate", "align", "route", "balance", "verify", "verify gate",
+                                "verify route", "bench", "bench align", "bench gate", "bench route", "info"));
 
 TEST(Command, TellsItsVersion) {
   const Result result = tokenyard("--version");

@@ -2,67 +2,16 @@
 // memory that they describe (AddressSanitizer watches) and leaves an order that a matrix product may trust.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 
+#include "source.hpp"
 #include "tokenyard/tokenyard.h"
+#include "training.hpp"
+
+using namespace tokenyard::fuzz;
 
 namespace {
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s (last error: \"%s\")\n", what, ty_last_error());
-  std::abort();
-}
-
-// Values from the fuzzer's bytes; zeros once they are used up.
-class Source {
- public:
-  Source(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-
-  template <class T>
-  T take() {
-    T value{};
-    const size_t bytes = size_ < sizeof value ? size_ : sizeof value;
-    if (bytes > 0) std::memcpy(&value, data_, bytes);
-    data_ += bytes;
-    size_ -= bytes;
-    return value;
-  }
-  // Mostly `low` to `high`; now and then any value at all.
-  template <class T>
-  T number(T low, T high) {
-    const auto choice = take<uint8_t>();
-    if (choice >= 250) return take<T>();
-    return static_cast<T>(low + (choice * 256 + take<uint8_t>()) % (high - low + 1));
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
-
-// Memory for `count` elements exactly, so that one step beyond it is an error, or a pointer that is not
-// usable.
-template <class T>
-class Buffer {
- public:
-  Buffer(Source& source, int64_t count, bool optional) {
-    const int choice = source.take<uint8_t>() % 16;
-    if (choice == 2 || (optional && choice > 8)) return;
-    memory_ = std::make_unique<char[]>(static_cast<size_t>(count) * sizeof(T) + 1);
-    misaligned_ = choice == 1;
-    if (!misaligned_) memory_ = std::make_unique<char[]>(static_cast<size_t>(count) * sizeof(T));
-  }
-  T* get() const { return reinterpret_cast<T*>(memory_.get() + (misaligned_ ? 1 : 0)); }
-
- private:
-  std::unique_ptr<char[]> memory_;
-  bool misaligned_ = false;
-};
 
 bool fits(const ty_align_args& args) {
   const int64_t stride = args.row_stride == 0 ? args.top_k : args.row_stride;
@@ -190,16 +139,6 @@ void check_choice(const ty_gate_args& args) {
         require(ids[other] != ids[k], "distinct ids");
     }
   }
-}
-
-// Any bits are logits: a pattern from the fuzzer's bytes, over and over.
-template <class T>
-void fill(Source& source, T* values, int64_t count) {
-  if (values == nullptr) return;
-  T pattern[7];
-  for (T& value : pattern) value = source.take<T>();
-  auto* bytes = reinterpret_cast<char*>(values);
-  for (int64_t i = 0; i < count; ++i) std::memcpy(bytes + i * sizeof(T), &pattern[i % 7], sizeof(T));
 }
 
 void call_gate(ty_device device, ty_gate_args args, Source& source) {
@@ -331,15 +270,24 @@ void fuzz_route(ty_device device, Source& source) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Source source(data, size);
   const ty_device device{source.number<int32_t>(0, 0), source.number<int32_t>(0, 0)};
-  switch (source.take<uint8_t>() % 4) {
+  switch (source.take<uint8_t>() % 6) {
     case 0:
       fuzz_align(device, source);
       break;
     case 1:
+      fuzz_gate(device, source);
+      break;
+    case 2:
+      fuzz_backward(device, source);
+      break;
+    case 3:
+      fuzz_loss(device, source);
+      break;
+    case 4:
       fuzz_route(device, source);
       break;
     default:
-      fuzz_gate(device, source);
+      fuzz_balance(device, source);
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "align/backend_simt.hpp"
 #include "gate/backend_simt.hpp"
 #include "route/backend_simt.hpp"
+#include "training/backend_simt.hpp"
 #endif
 
 int main(int argc, char** argv) {
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
   tokenyard::register_simt_backends();
   tokenyard::gate::register_simt_operations();
   tokenyard::route::register_simt_operations();
+  tokenyard::training::register_simt_operations();
 #endif
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

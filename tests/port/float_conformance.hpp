@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "conformance.hpp"
@@ -62,10 +63,57 @@ struct Widen : TestKernel<> {
   }
 };
 
+template <class Narrow>
+struct Round : TestKernel<> {
+  const float* in;
+  uint32_t* out;
+  int count;
+  Round(const float* in, uint32_t* out, int count) : in(in), out(out), count(count) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    for (int i = self(gpu); i < count; i += gpu.blocks() * kThreads) {
+      out[i] = static_cast<uint32_t>(port::round_to<Narrow>(in[i]));
+    }
+  }
+};
+
 }  // namespace kernels
 
 template <class Target>
-class FloatConformance : public Conformance<Target> {};
+class FloatConformance : public Conformance<Target> {
+ protected:
+  // Every number of a 16-bit type rounds to itself, the middle between two to the even one, and what is next
+  // to the middle to its side. From `infinity` on there are no more numbers; beyond the last, the step goes
+  // on.
+  template <class Narrow>
+  void check_rounding(uint32_t infinity) {
+    std::vector<float> values;
+    std::vector<uint32_t> want;
+    for (uint32_t n = 0; n < infinity; ++n) {
+      const float low = port::to_float(static_cast<Narrow>(n));
+      const float below = n == 0 ? 0 : port::to_float(static_cast<Narrow>(n - 1));
+      const bool is_last = n + 1 == infinity;
+      const float step = is_last ? low - below : port::to_float(static_cast<Narrow>(n + 1)) - low;
+      const float middle = low + step / 2;
+      for (const auto& [value, bits] : {std::pair{low, n},
+                                        {std::nextafter(middle, 0.0f), n},
+                                        {middle, n + (n & 1)},
+                                        {std::nextafter(middle, HUGE_VALF), n + 1}}) {
+        values.push_back(n % 2 == 0 ? value : -value);
+        want.push_back(n % 2 == 0 ? bits : bits | 0x8000u);
+      }
+    }
+    values.push_back(HUGE_VALF);
+    want.push_back(infinity);
+    values.push_back(std::nanf(""));
+    DeviceArray in(this->runtime(), values);
+    DeviceArray<uint32_t> out(this->runtime(), values.size());
+    this->launch(kernels::Round<Narrow>(in.data(), out.data(), static_cast<int>(values.size())));
+    const auto got = out.values();
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_EQ(got[i], want[i]) << values[i];
+    EXPECT_GT(got.back() & 0x7fffu, infinity) << "NaN";
+  }
+};
 
 TYPED_TEST_SUITE_P(FloatConformance);
 
@@ -153,6 +201,12 @@ TYPED_TEST_P(FloatConformance, SixteenBitNumbers) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, Approximations, SixteenBitNumbers);
+TYPED_TEST_P(FloatConformance, RoundsToSixteenBits) {
+  this->template check_rounding<port::float16>(0x7c00);
+  this->template check_rounding<port::bfloat16>(0x7f80);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, Approximations, SixteenBitNumbers,
+                            RoundsToSixteenBits);
 
 }  // namespace tokenyard::tests

@@ -204,7 +204,7 @@ struct LoadPack : TestKernel<> {
   }
 };
 
-// Each warp reverses its part of shared memory.
+// Each warp reverses its part of shared memory, and writes over what another lane wrote to global memory.
 struct SyncWarp : TestKernel<> {
   const int32_t* in;
   int32_t* out;
@@ -216,9 +216,10 @@ struct SyncWarp : TestKernel<> {
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
-    shared.value(gpu.thread()) = in[self(gpu)];
-    gpu.sync_warp();
     const int last = gpu.warp() * Thread::warp_size + Thread::warp_size - 1;
+    shared.value(gpu.thread()) = in[self(gpu)];
+    out[self(gpu) - gpu.thread() + last - gpu.lane()] = -1;
+    gpu.sync_warp();
     out[self(gpu)] = shared.value(last - gpu.lane());
   }
 };
