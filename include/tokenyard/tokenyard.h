@@ -157,6 +157,13 @@ TY_API ty_status ty_align_workspace_size(ty_device device, const ty_align_args* 
 /* Sorts. `workspace` may be NULL if ty_align_workspace_size() says 0. */
 TY_API ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* workspace, void* stream);
 
+/* Sorts likewise, in `bytes` of memory that belong to this call alone until the device has done it: nothing
+ * needs to be prepared and nothing outlives the call. For memory from an allocator that follows the stream's
+ * order. Enqueues a memset of what ty_align_workspace_size() says; in a graph that is replayed with the rest.
+ * NULL and 0 where the size is 0. */
+TY_API ty_status ty_align_once(ty_device device, const ty_align_args* args, void* memory, size_t bytes,
+                               void* stream);
+
 /* Says in words which path `args` takes on `device`, and why. Cut to `size` bytes. */
 TY_API ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* text, size_t size);
 
