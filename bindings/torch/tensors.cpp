@@ -93,15 +93,16 @@ Rows rows_of(const char* operation, const char* argument, const Tensor& tensor) 
   }
   const int64_t count = tensor.size(0);
   const int64_t columns = tensor.size(1);
-  const bool one_row = count <= 1;
-  const bool apart = one_row || tensor.stride(0) >= columns;
-  if (!apart || (columns > 1 && tensor.stride(1) != 1)) {
+  const bool apart = count < 2 || tensor.stride(0) >= columns;
+  const bool contiguous = columns < 2 || tensor.stride(1) == 1;
+  if (tensor.numel() > 0 && !(apart && contiguous)) {
     refuse(operation, argument, "of strides " + listed(tensor.strides()),
            "contiguous rows that do not overlap: strides [at least " + std::to_string(columns) + ", 1]",
            "call .contiguous() on it");
   }
+  const bool strided = tensor.numel() > 0 && count > 1;
   return {tensor.const_data_ptr(), count, to_int32(operation, argument, columns),
-          one_row ? 0 : tensor.stride(0)};
+          strided ? tensor.stride(0) : 0};
 }
 
 void* elements_of(const char* operation, const char* argument, const std::optional<Tensor>& tensor,

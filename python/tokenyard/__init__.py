@@ -12,8 +12,10 @@ __version__ = version()
 
 _HOME = {
     "AlignedOrder": "ops",
+    "ChosenExperts": "ops",
     "align": "ops",
     "align_capacity": "ops",
+    "gate": "ops",
 }
 _MODULES = ("library", "ops")
 

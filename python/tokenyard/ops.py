@@ -5,6 +5,7 @@ waits for the device, so they can be captured in a CUDA graph and replayed with 
 needs beside its outputs is its own, so streams and graphs may run beside each other. They have no gradient.
 """
 
+import importlib
 from typing import NamedTuple, Optional
 
 from tokenyard.library import FOLDER, load
@@ -15,6 +16,7 @@ except ImportError as error:
     raise ImportError("tokenyard.ops needs PyTorch 2.10 or newer: pip install torch") from error
 
 torch.ops.load_library(str(FOLDER / "libtokenyard_torch.so"))
+importlib.import_module("tokenyard.shapes")
 
 
 class AlignedOrder(NamedTuple):
@@ -82,33 +84,98 @@ def align(topk_ids, num_experts, block_size, *, expert_map=None, num_local_exper
     return AlignedOrder(*operator(topk_ids, num_experts, block_size, expert_map, num_local_experts))
 
 
-def _capacity(num_pairs, experts, block_size):
-    """As ty_align_capacity(), for numbers that may be symbolic."""
-    blocks = (num_pairs + experts * (block_size - 1) + block_size - 1) // block_size
-    return torch.sym_min(num_pairs, blocks) * block_size
+class ChosenExperts(NamedTuple):
+    """What gate says, on the device of the logits; K chosen experts a token, then S shared ones."""
+
+    ids: torch.Tensor
+    """[num_tokens, K + S] int32 or int64, the highest selection value first; -1 for padding tokens"""
+    weights: torch.Tensor
+    """[num_tokens, K + S] float32"""
+    counts: Optional[torch.Tensor] = None
+    """[num_experts] int32, tokens that chose each expert"""
+    physical_counts: Optional[torch.Tensor] = None
+    """[num_physical_experts] int32, likewise after replicas; without them it is empty"""
 
 
-def _ints(like, *sizes):
-    return like.new_empty(sizes, dtype=torch.int32)
-
-
-@torch.library.register_fake("tokenyard::align")
-def _align_shapes(topk_ids, num_experts, block_size, expert_map=None, num_local_experts=None):
-    experts = num_experts if expert_map is None else num_local_experts
-    capacity = _capacity(topk_ids.size(0) * topk_ids.size(1), experts, block_size)
-    return _ints(topk_ids, capacity), _ints(topk_ids, capacity // block_size), _ints(topk_ids, 1)
-
-
-@torch.library.register_fake("tokenyard::align_with_details")
-def _align_with_details_shapes(topk_ids, num_experts, block_size, expert_map=None, num_local_experts=None):
-    experts = num_experts if expert_map is None else num_local_experts
-    order = _align_shapes(topk_ids, num_experts, block_size, expert_map, num_local_experts)
-    sizes = ((experts,), (experts + 1,), topk_ids.shape, order[1].shape, (1,))
-    return *order, *(_ints(topk_ids, *size) for size in sizes)
-
-
-@torch.library.register_fake("tokenyard::align_out")
-def _align_out_shapes(
-    topk_ids, num_experts, block_size, expert_map, num_local_experts, sorted_pair_ids, block_expert, num_padded
+def gate(
+    logits,
+    top_k,
+    *,
+    bias=None,
+    score="softmax",
+    weight_mode="raw",
+    num_groups=0,
+    kept_groups=0,
+    group_score="max",
+    epsilon=0.0,
+    scale=1.0,
+    num_shared_experts=0,
+    shared_mode="fixed",
+    shared_weight=1.0,
+    replicas=None,
+    num_replicas=None,
+    num_physical_experts=0,
+    num_real_tokens=None,
+    ids_dtype=torch.int32,
+    counts=False,
 ):
-    return None
+    """Chooses top_k experts for each token by a router's logits, and their weights.
+
+    logits: [num_tokens, num_experts] float32, bfloat16 or float16; up to 4096 experts. Rows may be any distance apart,
+        but must be contiguous.
+    top_k: 1 to 64.
+    bias: [num_experts] float32 or of the logits' type. With one, experts are chosen by score + bias; without, by their
+        logits. Equal ones by ascending id.
+    score: "softmax", "sigmoid" or "sqrt_softplus", of a logit.
+    weight_mode: "raw": the chosen experts' scores; "renormalized": divided by their sum + epsilon;
+        "softmax_of_chosen": a softmax over the chosen logits.
+    num_groups, kept_groups, group_score: experts fall into num_groups groups of equal size, and are chosen from the
+        kept_groups best alone, by the "max" of a group or the sum of its "top2". 0: no groups.
+    scale: a factor of every weight.
+    num_shared_experts: so many columns more, ids from num_experts up (with replicas, from num_physical_experts), each
+        with shared_weight ("fixed"), or shared_weight times the sum of the token's weights ("of_sum").
+    replicas, num_replicas, num_physical_experts: [num_experts, R] and [num_experts] int32: expert e becomes one of the
+        first num_replicas[e] physical experts in its row, always the same for the same token.
+    num_real_tokens: [1] int32 on the logits' device: rows from this on are padding, ids -1 and weights 0.
+    ids_dtype: torch.int32 or torch.int64.
+    counts: whether counts and physical_counts are wanted, too; else they are None.
+
+    Returns ChosenExperts; docs/contracts.md says how exact they are, and what becomes of NaN and infinity. The weights
+    have no gradient yet: backward() through them warns or fails. Raises RuntimeError where an argument is not as above,
+    in a sentence that says what was expected and what to do.
+
+    >>> import torch, tokenyard
+    >>> logits = torch.tensor([[0.0, 3.0, 1.0, 2.0], [4.0, 0.0, 0.0, 4.0]])
+    >>> chosen = tokenyard.gate(logits, top_k=2, weight_mode="renormalized", counts=True)
+    >>> chosen.ids
+    tensor([[1, 3],
+            [0, 3]], dtype=torch.int32)
+    >>> chosen.weights
+    tensor([[0.7311, 0.2689],
+            [0.5000, 0.5000]])
+    >>> chosen.counts
+    tensor([1, 1, 0, 2], dtype=torch.int32)
+    """
+    operator = torch.ops.tokenyard.gate_with_counts if counts else torch.ops.tokenyard.gate
+    return ChosenExperts(
+        *operator(
+            logits,
+            top_k,
+            bias=bias,
+            score=score,
+            weight_mode=weight_mode,
+            num_groups=num_groups,
+            kept_groups=kept_groups,
+            group_score=group_score,
+            epsilon=epsilon,
+            scale=scale,
+            num_shared_experts=num_shared_experts,
+            shared_mode=shared_mode,
+            shared_weight=shared_weight,
+            replicas=replicas,
+            num_replicas=num_replicas,
+            num_physical_experts=num_physical_experts,
+            num_real_tokens=num_real_tokens,
+            ids_dtype=ids_dtype,
+        )
+    )

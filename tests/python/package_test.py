@@ -1,0 +1,49 @@
+"""The package as it is installed."""
+
+import doctest
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import tokenyard
+
+
+def run(program):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+
+def test_is_imported_without_a_framework():
+    program = """
+import sys
+sys.modules.update(torch=None, numpy=None)
+import tokenyard
+assert tokenyard.__version__.count(".") == 2
+assert "align" in dir(tokenyard)
+tokenyard.align
+"""
+    result = run(program)
+    assert result.returncode == 1
+    assert "ImportError: tokenyard.ops needs PyTorch 2.10 or newer: pip install torch" in result.stderr
+
+
+def test_leaves_torch_alone_until_it_is_needed():
+    result = run("import sys, tokenyard; sys.exit('torch' in sys.modules)")
+    assert result.returncode == 0, result.stderr
+
+
+def test_says_what_it_has_not():
+    with pytest.raises(AttributeError, match="module 'tokenyard' has no attribute 'sort'"):
+        tokenyard.sort
+
+
+@pytest.mark.parametrize("name", tokenyard.__all__)
+def test_has_what_it_lists(name):
+    assert getattr(tokenyard, name) is not None
+
+
+def test_examples():
+    module = importlib.import_module("tokenyard.ops")
+    result = doctest.testmod(module)
+    assert result.attempted > 0 and result.failed == 0
