@@ -43,7 +43,9 @@ def test_has_what_it_lists(name):
     assert getattr(tokenyard, name) is not None
 
 
-def test_examples():
-    module = importlib.import_module("tokenyard.ops")
-    result = doctest.testmod(module)
+@pytest.mark.parametrize("name", ["ops", "plot", "routings"])
+def test_examples(name):
+    if name == "plot":
+        pytest.importorskip("matplotlib").use("Agg")
+    result = doctest.testmod(importlib.import_module(f"tokenyard.{name}"))
     assert result.attempted > 0 and result.failed == 0
