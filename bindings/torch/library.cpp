@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "operators.hpp"
+#include "align.hpp"
+#include "gate.hpp"
 
 using namespace tokenyard::torch_binding;
 
@@ -40,8 +41,8 @@ void implement(torch::stable::detail::StableLibrary& library) {
   library.impl("align_with_details", TORCH_BOX(&align_with_details));
   library.impl("align_out", TORCH_BOX(&align_out));
   library.impl("gate", TORCH_BOX(&Gates::gate));
-  library.impl("gate_with_counts", TORCH_BOX(&Gates::with_counts));
-  library.impl("gate_out", TORCH_BOX(&Gates::out));
+  library.impl("gate_with_counts", TORCH_BOX(&Gates::gate_with_counts));
+  library.impl("gate_out", TORCH_BOX(&Gates::gate_out));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ _HOME = {
     "AlignedOrder": "ops",
     "ChosenExperts": "ops",
     "align": "ops",
-    "align_capacity": "ops",
+    "align_capacity": "library",
     "gate": "ops",
 }
 _MODULES = ("library", "ops")

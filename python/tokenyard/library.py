@@ -32,6 +32,21 @@ def version():
     return load().ty_version().decode()
 
 
+def align_capacity(num_pairs, experts, block_size):
+    """Slots of sorted_pair_ids: enough for every routing, a multiple of block_size.
+
+    >>> align_capacity(num_pairs=8, experts=3, block_size=4)
+    20
+    """
+    slots = load().ty_align_capacity(num_pairs, experts, block_size)
+    if slots < 0:
+        raise ValueError(
+            f"align_capacity: {num_pairs} pairs of {experts} experts in blocks of {block_size}, expected at least 0, "
+            "1 to 4096 and 1, and slots that fit in int32: use a smaller block_size or split the batch"
+        )
+    return slots
+
+
 def devices(backend):
     """One line on each device of a backend ("cpu", "cuda" or "hip"), and why there is none, or ""."""
     library = load()

@@ -8,12 +8,14 @@ needs beside its outputs is its own, so streams and graphs may run beside each o
 import importlib
 from typing import NamedTuple, Optional
 
-from tokenyard.library import FOLDER, load
+from tokenyard.library import FOLDER
 
 try:
     import torch
 except ImportError as error:
     raise ImportError("tokenyard.ops needs PyTorch 2.10 or newer: pip install torch") from error
+if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
+    raise ImportError(f"tokenyard.ops needs PyTorch 2.10 or newer, found {torch.__version__}: update it")
 
 torch.ops.load_library(str(FOLDER / "libtokenyard_torch.so"))
 importlib.import_module("tokenyard.shapes")
@@ -39,21 +41,6 @@ class AlignedOrder(NamedTuple):
     """[capacity / block_size] valid pairs in each block, 0 beyond the last used one"""
     num_dropped: Optional[torch.Tensor] = None
     """[1] pairs that were not valid"""
-
-
-def align_capacity(num_pairs, experts, block_size):
-    """Slots of sorted_pair_ids: enough for every routing, a multiple of block_size.
-
-    >>> align_capacity(num_pairs=8, experts=3, block_size=4)
-    20
-    """
-    slots = load().ty_align_capacity(num_pairs, experts, block_size)
-    if slots < 0:
-        raise ValueError(
-            f"align_capacity: {num_pairs} pairs of {experts} experts in blocks of {block_size}, expected at least 0, "
-            "1 to 4096 and 1, and slots that fit in int32: use a smaller block_size or split the batch"
-        )
-    return slots
 
 
 def align(topk_ids, num_experts, block_size, *, expert_map=None, num_local_experts=None, details=False):

@@ -128,9 +128,9 @@ def ids(*shape, **options):
 
 MAP = torch.zeros(4, dtype=torch.int32)
 REFUSED = {
-    "dtype": (lambda: (ids(4, 2, dtype=torch.float32), 4, 8), {}, "topk_ids is of type Float, expected Int or Long"),
+    "dtype": (lambda: (ids(4, 2, dtype=torch.float32), 4, 8), {}, "topk_ids is of type Float, expected int32 or int64"),
     "dimensions": (lambda: (ids(4), 4, 8), {}, r"topk_ids is of shape \[4\], expected two dimensions"),
-    "columns": (lambda: (ids(4, 2).T, 4, 8), {}, r"strides \[1, 2\], expected contiguous rows.*call .contiguous"),
+    "columns": (lambda: (ids(4, 2).T, 4, 8), {}, r"strides \[1, 2\], expected contiguous rows.*: make a contiguous copy"),
     "overlap": (lambda: (ids(1, 2).expand(3, 2), 4, 8), {}, r"strides \[0, 1\], expected .* do not overlap"),
     "no choices": (lambda: (ids(4, 0), 4, 8), {}, "top_k is 0, expected 1 to"),
     "experts": (lambda: (ids(4, 2), 4097, 8), {}, "num_experts is 4097, expected 1 to 4096"),
@@ -147,7 +147,7 @@ REFUSED = {
     "wide map": (
         lambda: (ids(4, 2), 4, 8),
         {"expert_map": MAP.long(), "num_local_experts": 2},
-        "expert_map is of type Long, expected Int",
+        "expert_map is of type Long, expected int32",
     ),
     "local experts": (
         lambda: (ids(4, 2), 4, 8),
@@ -165,7 +165,7 @@ def test_refuses_in_a_sentence(args, options, says, details):
 
 
 def test_refuses_tensors_of_two_devices(cuda):
-    with pytest.raises(RuntimeError, match="expert_map is on the CPU, expected the device of the input"):
+    with pytest.raises(RuntimeError, match="expert_map is on the CPU, expected CUDA device 0, as the input"):
         tokenyard.align(ids(4, 2, device=cuda), 4, 8, expert_map=MAP, num_local_experts=2)
 
 

@@ -139,9 +139,9 @@ def logits(*shape, **options):
 
 MAP = torch.ones(8, dtype=torch.int32)
 REFUSED = {
-    "dtype": (lambda: (logits(4, 8, dtype=torch.float64), 2), {}, "logits is of type Double, expected Float"),
+    "dtype": (lambda: (logits(4, 8, dtype=torch.float64), 2), {}, "logits is of type Double, expected float32, bfloat16"),
     "dimensions": (lambda: (logits(8), 2), {}, r"logits is of shape \[8\], expected two dimensions"),
-    "columns": (lambda: (logits(4, 8).T, 2), {}, r"strides \[1, 8\], expected contiguous rows.*call .contiguous"),
+    "columns": (lambda: (logits(4, 8).T, 2), {}, r"strides \[1, 8\], expected contiguous rows.*: make a contiguous copy"),
     "top_k": (lambda: (logits(4, 8), 0), {}, "top_k is 0, expected 1 to"),
     "too many": (lambda: (logits(4, 8), 9), {}, "top_k is 9, expected 1 to 8"),
     "score": (lambda: (logits(4, 8), 2), {"score": "relu"}, 'score is "relu", expected "softmax", "sigmoid"'),
@@ -150,7 +150,7 @@ REFUSED = {
     "shared": (lambda: (logits(4, 8), 2), {"num_shared_experts": -1}, "num_shared_experts is -1, expected 0"),
     "bias": (lambda: (logits(4, 8), 2), {"bias": logits(7)}, r"bias is of shape \[7\], expected 8 elements"),
     "bias type": (lambda: (logits(4, 8), 2), {"bias": logits(8).half()}, "bias_dtype is 4, expected"),
-    "ids": (lambda: (logits(4, 8), 2), {"ids_dtype": torch.int16}, "ids is of type Short, expected Int or Long"),
+    "ids": (lambda: (logits(4, 8), 2), {"ids_dtype": torch.int16}, "ids is of type Short, expected int32 or int64"),
     "replicas": (lambda: (logits(4, 8), 2), {"replicas": MAP}, r"replicas is of shape \[8\], expected"),
     "physical": (
         lambda: (logits(4, 8), 2),

@@ -43,8 +43,10 @@ def test_has_what_it_lists(name):
     assert getattr(tokenyard, name) is not None
 
 
-@pytest.mark.parametrize("name", ["ops", "plot", "routings"])
+@pytest.mark.parametrize("name", ["dlpack", "ops", "plot", "routings"])
 def test_examples(name):
+    if name == "dlpack":
+        pytest.importorskip("tvm_ffi")
     if name == "plot":
         pytest.importorskip("matplotlib").use("Agg")
     result = doctest.testmod(importlib.import_module(f"tokenyard.{name}"))
