@@ -28,21 +28,22 @@ struct Type {
 };
 
 Type type_of(DLDataType dtype) {
-  if (dtype.lanes != 1) return {binding::kOtherType, "a vector"};
   const auto known = [](ty_dtype type) { return Type{type, binding::name(type)}; };
+  const auto other = [](const char* name) { return Type{binding::kOtherType, name}; };
+  if (dtype.lanes != 1) return other("vector");
   switch (dtype.code) {
     case kDLInt:
       if (dtype.bits == 32) return known(TY_INT32);
-      if (dtype.bits == 64) return known(TY_INT64);
-      return {binding::kOtherType, "an integer of another width"};
+      return dtype.bits == 64 ? known(TY_INT64) : other("int8 or int16");
     case kDLFloat:
       if (dtype.bits == 32) return known(TY_FLOAT32);
-      if (dtype.bits == 16) return known(TY_FLOAT16);
-      return {binding::kOtherType, dtype.bits == 64 ? "float64" : "a float of another width"};
+      return dtype.bits == 16 ? known(TY_FLOAT16) : other("float64");
     case kDLBfloat:
       return known(TY_BFLOAT16);
+    case kDLUInt:
+      return other("unsigned");
     default:
-      return {binding::kOtherType, "another kind"};
+      return other("unknown");
   }
 }
 

@@ -70,7 +70,7 @@ def test_runs_on_the_stream_of_the_framework(cuda):
     "ids,room,says",
     [
         (np.zeros((4, 2)), 8, "topk_ids is of type float64, expected int32 or int64"),
-        (np.zeros((4, 2), np.int16), 8, "topk_ids is of type an integer of another width"),
+        (np.zeros((4, 2), np.int16), 8, "topk_ids is of type int8 or int16, expected int32"),
         (np.zeros(4, np.int32), 8, r"topk_ids is of shape \[4\], expected two dimensions"),
         (np.zeros((2, 4), np.int32).T, 8, r"topk_ids is of strides \[1, 4\], expected contiguous rows"),
         (np.zeros((4, 2), np.int32), 7, "capacity is 7, expected 8 to"),

@@ -2,6 +2,8 @@
 
 import doctest
 import importlib
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -50,4 +52,14 @@ def test_examples(name):
     if name == "plot":
         pytest.importorskip("matplotlib").use("Agg")
     result = doctest.testmod(importlib.import_module(f"tokenyard.{name}"))
+    assert result.attempted > 0 and result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+def test_examples_in_documents(name):
+    pytest.importorskip("tvm_ffi")
+    text = (pathlib.Path(__file__).parents[2] / name).read_text(encoding="utf-8")
+    session = "".join(re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+    test = doctest.DocTestParser().get_doctest(session, {}, name, name, 0)
+    result = doctest.DocTestRunner().run(test)
     assert result.attempted > 0 and result.failed == 0
