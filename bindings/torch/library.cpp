@@ -22,7 +22,7 @@ STABLE_TORCH_LIBRARY(tokenyard, library) {
                   .c_str());
 
   const std::string logits =
-      "Tensor logits, int top_k, *, Tensor? bias=None, str score=\"softmax\", str weight_mode=\"raw\", "
+      "Tensor logits, int top_k, Tensor? bias=None, str score=\"softmax\", str weight_mode=\"raw\", "
       "int num_groups=0, int kept_groups=0, str group_score=\"max\", float epsilon=0, float scale=1, "
       "int num_shared_experts=0, str shared_mode=\"fixed\", float shared_weight=1, Tensor? replicas=None, "
       "Tensor? num_replicas=None, int num_physical_experts=0, Tensor? num_real_tokens=None";
@@ -31,7 +31,7 @@ STABLE_TORCH_LIBRARY(tokenyard, library) {
   library.def(("gate_with_counts(" + logits + as_type +
                ") -> (Tensor ids, Tensor weights, Tensor counts, Tensor physical_counts)")
                   .c_str());
-  library.def(("gate_out(" + logits + ", Tensor(a!) ids, Tensor(b!) weights) -> ()").c_str());
+  library.def(("gate_out(" + logits + ", *, Tensor(a!) ids, Tensor(b!) weights) -> ()").c_str());
 }
 
 namespace {

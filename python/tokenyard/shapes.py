@@ -1,5 +1,7 @@
 """Shapes of what the operators return, for torch.compile and fake tensors: sizes may be symbolic here."""
 
+import inspect
+
 import torch
 
 
@@ -34,18 +36,39 @@ def _align_out(topk_ids, num_experts, block_size, expert_map=None, num_local_exp
 
 
 @torch.library.register_fake("tokenyard::gate")
-def _gate(logits, top_k, *, num_shared_experts=0, ids_dtype=None, **options):
-    columns = top_k + num_shared_experts
-    ids = logits.new_empty((logits.size(0), columns), dtype=ids_dtype or torch.int32)
-    return ids, logits.new_empty((logits.size(0), columns), dtype=torch.float32)
+def _gate(
+    logits,
+    top_k,
+    bias=None,
+    score="softmax",
+    weight_mode="raw",
+    num_groups=0,
+    kept_groups=0,
+    group_score="max",
+    epsilon=0.0,
+    scale=1.0,
+    num_shared_experts=0,
+    shared_mode="fixed",
+    shared_weight=1.0,
+    replicas=None,
+    num_replicas=None,
+    num_physical_experts=0,
+    num_real_tokens=None,
+    ids_dtype=None,
+):
+    shape = (logits.size(0), top_k + num_shared_experts)
+    return logits.new_empty(shape, dtype=ids_dtype or torch.int32), logits.new_empty(shape, dtype=torch.float32)
 
 
 @torch.library.register_fake("tokenyard::gate_with_counts")
-def _gate_with_counts(logits, top_k, *, replicas=None, num_physical_experts=0, **options):
-    physical = 0 if replicas is None else num_physical_experts
-    return *_gate(logits, top_k, **options), _ints(logits, logits.size(1)), _ints(logits, physical)
+def _gate_with_counts(*args, **options):
+    call = inspect.signature(_gate).bind(*args, **options)
+    call.apply_defaults()
+    logits = call.arguments["logits"]
+    physical = 0 if call.arguments["replicas"] is None else call.arguments["num_physical_experts"]
+    return *_gate(*args, **options), _ints(logits, logits.size(1)), _ints(logits, physical)
 
 
 @torch.library.register_fake("tokenyard::gate_out")
-def _gate_out(logits, top_k, **options):
+def _gate_out(*args, **options):
     return None
