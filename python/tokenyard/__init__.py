@@ -1,7 +1,8 @@
 """Tokenyard: routing kernels for Mixture-of-Experts layers.
 
-``tokenyard.align`` and ``tokenyard.gate`` work on PyTorch's tensors, as do ``torch.ops.tokenyard.*``, which are
-there once ``tokenyard.ops`` was imported. PyTorch is imported with the first of them, not with this package.
+``tokenyard.align`` and ``tokenyard.gate`` work on PyTorch's tensors, as do ``torch.ops.tokenyard.*``, which
+are there once ``tokenyard.ops`` was imported. PyTorch is imported with the first of them, not with this
+package.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """The operations for whatever speaks DLPack (numpy, JAX, CuPy, Paddle, PyTorch, ...), through tvm-ffi.
 
-They write into tensors that the caller has made, and on a GPU run on the stream that is current in the framework which
-the tensors are from; one that tells tvm-ffi of none has the default stream.
+They write into tensors that the caller has made, and on a GPU run on the stream that is current in the
+framework which the tensors are from; one that tells tvm-ffi of none has the default stream.
 
 >>> import numpy as np
 >>> import tokenyard.dlpack
@@ -46,9 +46,10 @@ def align(
 ):
     """As tokenyard.align, into int32 tensors; those after the first three may be left out.
 
-    sorted_pair_ids has align_capacity() elements or more, block_expert and block_rows have one for each block_size of
-    them, begun or not. Raises ValueError where an argument is not as it should be. On a GPU, larger batches need
-    scratch memory: of the framework that the tensors are from, if it has given tvm-ffi an allocator, as PyTorch does.
+    sorted_pair_ids has align_capacity() elements or more, block_expert and block_rows have one for each
+    block_size of them, begun or not. Raises ValueError where an argument is not as it should be. On a GPU,
+    larger batches need scratch memory: of the framework that the tensors are from, if it has given tvm-ffi an
+    allocator, as PyTorch does.
     """
     _functions.align(
         topk_ids,
@@ -91,8 +92,10 @@ def gate(
     counts=None,
     physical_counts=None,
 ):
-    """As tokenyard.gate, into ids [num_tokens, top_k + num_shared_experts] int32 or int64 and weights float32; counts
-    and physical_counts are int32 tensors or None. Raises ValueError where an argument is not as it should be."""
+    """As tokenyard.gate, into ids [num_tokens, top_k + num_shared_experts] int32 or int64 and weights
+    float32; counts and physical_counts are int32 tensors or None. Raises ValueError where an argument is not
+    as it should be.
+    """
     _functions.gate(
         logits,
         top_k,

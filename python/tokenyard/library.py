@@ -41,8 +41,8 @@ def align_capacity(num_pairs, experts, block_size):
     slots = load().ty_align_capacity(num_pairs, experts, block_size)
     if slots < 0:
         raise ValueError(
-            f"align_capacity: {num_pairs} pairs of {experts} experts in blocks of {block_size}, expected at least 0, "
-            "1 to 4096 and 1, and slots that fit in int32: use a smaller block_size or split the batch"
+            f"align_capacity: {num_pairs} pairs of {experts} experts in blocks of {block_size}, expected "
+            "at least 0, 1 to 4096 and 1, and slots that fit in int32: use a smaller block_size or split the batch"
         )
     return slots
 

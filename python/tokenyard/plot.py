@@ -1,4 +1,4 @@
-"""Pictures of routings and orders, with matplotlib. Functions draw into `axes`, or into new ones, and return them.
+"""Pictures of routings and orders, with matplotlib: drawn into `axes`, or into new ones, and returned.
 
 >>> from tokenyard import plot
 >>> topk_ids = [[2, 0], [2, 1], [0, 2], [2, 0]]
@@ -30,7 +30,9 @@ def order(topk_ids, num_experts, block_size, axes=None):
     aligned = align(topk_ids, num_experts, block_size, details=True)
     used = int(aligned.num_padded)
     if used > MOST_SLOTS:
-        raise ValueError(f"plot.order: {used} slots, expected at most {MOST_SLOTS}: draw a smaller problem, or its load")
+        raise ValueError(
+            f"plot.order: {used} slots, expected at most {MOST_SLOTS}: draw a smaller problem, or its load"
+        )
     blocks = used // block_size
     experts, rows = aligned.block_expert[:blocks].tolist(), aligned.block_rows[:blocks].tolist()
     if axes is None:
@@ -63,6 +65,8 @@ def load(topk_ids, num_experts, axes=None):
     axes.axhline(counts.mean(), color="#D55E00", linewidth=1, label=f"mean {counts.mean():.1f}")
     axes.set(xlabel="expert", ylabel="pairs", xlim=(-0.6, num_experts - 0.4))
     busiest = counts.max() / counts.mean() if counts.any() else 0
-    axes.set_title(f"most: {busiest:.2f} x mean; idle: {np.count_nonzero(counts == 0)} of {num_experts}", fontsize=10)
+    axes.set_title(
+        f"most: {busiest:.2f} x mean; idle: {np.count_nonzero(counts == 0)} of {num_experts}", fontsize=10
+    )
     axes.legend(frameon=False)
     return axes

@@ -1,4 +1,4 @@
-"""Recorded routings, from the files in which people keep them: [num_tokens, top_k] expert ids as a numpy array.
+"""Recorded routings from the files in which people keep them: [num_tokens, top_k] ids as a numpy array.
 
 >>> import numpy, os, tempfile
 >>> from tokenyard import routings
@@ -23,9 +23,10 @@ def read(path, name=None, layer=None):
         .npy: an array;
         .safetensors: a tensor; needs the package safetensors;
         .parquet: a list column, a row a token, or a list of lists, a row a request; needs pyarrow;
-        .jsonl: what loggers of vLLM's router write: objects, a line each, with "topk_ids" of one token or of several,
-            and perhaps a "layer". Lines without "topk_ids" are skipped.
-    name: of the tensor or column; may be left out where only one can be it. In .jsonl the key, "topk_ids" if left out.
+        .jsonl: what loggers of vLLM's router write: an object a line, with "topk_ids" of one token or of
+            several, and perhaps a "layer". Lines without "topk_ids" are skipped.
+    name: of the tensor or column; may be left out where only one can be it. In .jsonl the key, "topk_ids" if
+        left out.
     layer: in .jsonl, the one to read; may be left out where there is one.
 
     Raises ValueError where the file does not hold that, ImportError where a package is missing.
@@ -33,14 +34,16 @@ def read(path, name=None, layer=None):
     path = pathlib.Path(path)
     readers = {".npy": _npy, ".safetensors": _safetensors, ".parquet": _parquet, ".jsonl": _jsonl}
     if path.suffix not in readers:
-        raise ValueError(f"{path}: ends in \"{path.suffix}\", expected {', '.join(readers)}: convert it to one of them")
+        raise ValueError(
+            f"{path}: ends in \"{path.suffix}\", expected {', '.join(readers)}: convert it to one of them"
+        )
     if layer is not None and path.suffix != ".jsonl":
         raise ValueError(f"{path}: layer is {layer}, expected None: only .jsonl knows layers, use name")
     ids = readers[path.suffix](path, *((name, layer) if path.suffix == ".jsonl" else (name,)))
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise ValueError(
-            f"{path}: holds {ids.dtype} of shape {list(ids.shape)}, expected integers of shape [num_tokens, top_k]: "
-            "write each token's ids in a row"
+            f"{path}: holds {ids.dtype} of shape {list(ids.shape)}, expected integers of shape "
+            "[num_tokens, top_k]: write each token's ids in a row"
         )
     return ids
 
@@ -92,8 +95,8 @@ def _rows(path, rows):
     lengths = {len(token) for token in tokens}
     if len(lengths) > 1:
         raise ValueError(
-            f"{path}: tokens have {', '.join(map(str, sorted(lengths)))} experts, expected the same number each: "
-            "pad them with -1"
+            f"{path}: tokens have {', '.join(map(str, sorted(lengths)))} experts, expected "
+            "the same number each: pad them with -1"
         )
     return np.array(tokens)
 
@@ -109,8 +112,6 @@ def _choose(path, argument, wanted, there):
 
 
 def _import(module, path, package):
-    import importlib
-
     try:
         return importlib.import_module(module)
     except ImportError as error:

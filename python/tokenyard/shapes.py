@@ -57,7 +57,9 @@ def _gate(
     ids_dtype=None,
 ):
     shape = (logits.size(0), top_k + num_shared_experts)
-    return logits.new_empty(shape, dtype=ids_dtype or torch.int32), logits.new_empty(shape, dtype=torch.float32)
+    return logits.new_empty(shape, dtype=ids_dtype or torch.int32), logits.new_empty(
+        shape, dtype=torch.float32
+    )
 
 
 @torch.library.register_fake("tokenyard::gate_with_counts")

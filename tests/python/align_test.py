@@ -113,9 +113,16 @@ def test_writes_into_tensors(device):
     want = oracle.align(ids.cpu().numpy(), 8, 4)
     room = tokenyard.align_capacity(66, 8, 4) + 6  # not a whole number of blocks
     sizes = (room, -(-room // 4), 1)
-    order = tokenyard.AlignedOrder(*(torch.full((size,), -7, dtype=torch.int32, device=device) for size in sizes))
+    order = tokenyard.AlignedOrder(
+        *(torch.full((size,), -7, dtype=torch.int32, device=device) for size in sizes)
+    )
     torch.ops.tokenyard.align_out(
-        ids, 8, 4, sorted_pair_ids=order.sorted_pair_ids, block_expert=order.block_expert, num_padded=order.num_padded
+        ids,
+        8,
+        4,
+        sorted_pair_ids=order.sorted_pair_ids,
+        block_expert=order.block_expert,
+        num_padded=order.num_padded,
     )
     want["sorted_pair_ids"] = np.append(want["sorted_pair_ids"], [66] * 6)
     want["block_expert"] = np.append(want["block_expert"], [-1, -1])
@@ -128,16 +135,28 @@ def ids(*shape, **options):
 
 MAP = torch.zeros(4, dtype=torch.int32)
 REFUSED = {
-    "dtype": (lambda: (ids(4, 2, dtype=torch.float32), 4, 8), {}, "topk_ids is of type Float, expected int32 or int64"),
+    "dtype": (
+        lambda: (ids(4, 2, dtype=torch.float32), 4, 8),
+        {},
+        "topk_ids is of type Float, expected int32 or int64",
+    ),
     "dimensions": (lambda: (ids(4), 4, 8), {}, r"topk_ids is of shape \[4\], expected two dimensions"),
-    "columns": (lambda: (ids(4, 2).T, 4, 8), {}, r"strides \[1, 2\], expected contiguous rows.*: make a contiguous copy"),
+    "columns": (
+        lambda: (ids(4, 2).T, 4, 8),
+        {},
+        r"strides \[1, 2\], expected contiguous rows.*: make a contiguous copy",
+    ),
     "overlap": (lambda: (ids(1, 2).expand(3, 2), 4, 8), {}, r"strides \[0, 1\], expected .* do not overlap"),
     "no choices": (lambda: (ids(4, 0), 4, 8), {}, "top_k is 0, expected 1 to"),
     "experts": (lambda: (ids(4, 2), 4097, 8), {}, "num_experts is 4097, expected 1 to 4096"),
     "block": (lambda: (ids(4, 2), 4, 0), {}, "block_size is 0, expected 1 to"),
     "wide block": (lambda: (ids(4, 2), 4, 2**40), {}, "block_size is 1099511627776, expected at most"),
     "capacity": (lambda: (ids(4, 2), 4096, 2**30), {}, "may need more than 2147483647 slots"),
-    "half a map": (lambda: (ids(4, 2), 4, 8), {"expert_map": MAP}, "num_local_experts is None, expected both"),
+    "half a map": (
+        lambda: (ids(4, 2), 4, 8),
+        {"expert_map": MAP},
+        "num_local_experts is None, expected both",
+    ),
     "no map": (lambda: (ids(4, 2), 4, 8), {"num_local_experts": 2}, "expert_map is None, expected both"),
     "short map": (
         lambda: (ids(4, 2), 5, 8),

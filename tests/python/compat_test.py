@@ -10,7 +10,8 @@ from tokenyard.compat.vllm import custom_ops
 
 
 def blocks(ids, experts, block, names=None):
-    """[(expert, pairs)] in the order of experts; names gives the experts' ids where they are not their numbers."""
+    """[(expert, pairs)] in the order of experts; names gives the experts' ids where they are not their
+    numbers."""
     found = []
     for expert in range(experts):
         pairs = np.flatnonzero(ids.ravel() == expert).tolist()
@@ -53,7 +54,9 @@ def test_vllm_custom_op_maps_experts(device):
     expect_blocks(blocks(local, 8, 4), 100, 4, *outputs)
 
 
-@pytest.mark.parametrize("tokens,pad,slots", [(50, False, 100 + 8 * 2), (50, True, 117), (2, False, 12), (2, True, 12)])
+@pytest.mark.parametrize(
+    "tokens,pad,slots", [(50, False, 100 + 8 * 2), (50, True, 117), (2, False, 12), (2, True, 12)]
+)
 def test_vllm_sizes(device, tokens, pad, slots):
     ids = torch.randint(0, 8, (tokens, 2), device=device)
     sorted_ids, expert_ids, num_padded = vllm.moe_align_block_size(ids, 3, 8, pad_sorted_ids=pad)
@@ -65,7 +68,9 @@ def test_vllm_sizes(device, tokens, pad, slots):
 def test_vllm_maps_before_or_after(device, ignore):
     ids = torch.randint(0, 8, (50, 2))
     expert_map = torch.tensor([-1, 3, -1, 0, 1, -1, -1, 2], dtype=torch.int32)
-    outputs = vllm.moe_align_block_size(ids.to(device), 4, 8, expert_map.to(device), ignore_invalid_experts=ignore)
+    outputs = vllm.moe_align_block_size(
+        ids.to(device), 4, 8, expert_map.to(device), ignore_invalid_experts=ignore
+    )
     if ignore:
         expect_blocks(blocks(expert_map[ids].numpy(), 8, 4), 100, 4, *outputs)
     else:  # the tail is looked up, too
@@ -122,7 +127,9 @@ def test_vllm_grouped_topk(device, score, biased):
 
 
 def test_vllm_grouped_topk_wants_one_batch():
-    with pytest.raises(ValueError, match="grouped_topk: hidden_states has 3 tokens, expected those of gating_output, 4"):
+    with pytest.raises(
+        ValueError, match="grouped_topk: hidden_states has 3 tokens, expected those of gating_output, 4"
+    ):
         vllm.grouped_topk(torch.empty(3, 1), torch.empty(4, 8), 2, True)
 
 
@@ -164,7 +171,10 @@ def test_sglang_topk_softmax(device, biased, softcapping):
 
 def test_sglang_topk_softmax_of_older_versions(device):
     logits = torch.randn(20, 64, device=device)
-    new, old = ([torch.empty(20, 6, device=device), torch.empty(20, 6, device=device, dtype=torch.int32)] for _ in "ab")
+    new, old = (
+        [torch.empty(20, 6, device=device), torch.empty(20, 6, device=device, dtype=torch.int32)]
+        for _ in "ab"
+    )
     sglang.topk_softmax(*new, logits, True)
     sglang.topk_softmax(*old, torch.empty_like(old[1]), logits, True)
     assert torch.equal(new[0], old[0]) and torch.equal(new[1], old[1])
@@ -180,7 +190,16 @@ def test_sglang_fused_gate(device, shared, on_output, renormalize):
     bias = torch.randint(-3, 3, (64,)) / 4
     factor = 2.5
     weights, ids = sglang.moe_fused_gate(
-        logits.to(device), bias.to(device), 8, 4, 6 + shared, renormalize, "sigmoid", shared, factor, on_output
+        logits.to(device),
+        bias.to(device),
+        8,
+        4,
+        6 + shared,
+        renormalize,
+        "sigmoid",
+        shared,
+        factor,
+        on_output,
     )
     want_ids, routed = oracle.gate(
         logits.double().numpy(), 6, bias.double().numpy(), "sigmoid", "raw", (8, 4, "top2")
@@ -194,5 +213,7 @@ def test_sglang_fused_gate(device, shared, on_output, renormalize):
 
 
 def test_sglang_fused_gate_needs_the_factor_that_it_divides_by():
-    with pytest.raises(ValueError, match="moe_fused_gate: routed_scaling_factor is 0, expected the model's factor"):
+    with pytest.raises(
+        ValueError, match="moe_fused_gate: routed_scaling_factor is 0, expected the model's factor"
+    ):
         sglang.moe_fused_gate(torch.randn(4, 8), None, 2, 1, 3, num_fused_shared_experts=1)

@@ -10,7 +10,16 @@ import tokenyard
 pytest.importorskip("tvm_ffi")
 dlpack = pytest.importorskip("tokenyard.dlpack")
 
-NAMES = ("sorted_pair_ids", "block_expert", "num_padded", "counts", "offsets", "inverse", "block_rows", "num_dropped")
+NAMES = (
+    "sorted_pair_ids",
+    "block_expert",
+    "num_padded",
+    "counts",
+    "offsets",
+    "inverse",
+    "block_rows",
+    "num_dropped",
+)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -19,7 +28,9 @@ def test_aligns_numpy_arrays(dtype):
     expert_map = np.arange(60, dtype=np.int32) // 2 - 1
     want = oracle.align(ids, 60, 16, expert_map, 29)
     outputs = {name: np.full(values.shape, -7, np.int32) for name, values in want.items()}
-    dlpack.align(ids, 60, 16, *(outputs.pop(name) for name in NAMES[:3]), expert_map=expert_map, num_local_experts=29)
+    dlpack.align(
+        ids, 60, 16, *(outputs.pop(name) for name in NAMES[:3]), expert_map=expert_map, num_local_experts=29
+    )
     outputs = {name: np.full(values.shape, -7, np.int32) for name, values in want.items()}
     dlpack.align(ids, 60, 16, **outputs, expert_map=expert_map, num_local_experts=29)
     for name in NAMES:
@@ -31,8 +42,21 @@ def test_chooses_from_numpy_arrays():
     bias = np.arange(64, dtype=np.float32) % 5 / 4
     ids, weights, counts = np.empty((20, 6), np.int64), np.empty((20, 6), np.float32), np.empty(64, np.int32)
     options = {"score": "sigmoid", "weight_mode": "renormalized", "scale": 2.5}
-    dlpack.gate(logits, 6, ids, weights, bias=bias, counts=counts, num_groups=8, kept_groups=4, group_score="top2", **options)
-    want_ids, want_weights = oracle.gate(logits.astype(float), 6, bias.astype(float), groups=(8, 4, "top2"), **options)
+    dlpack.gate(
+        logits,
+        6,
+        ids,
+        weights,
+        bias=bias,
+        counts=counts,
+        num_groups=8,
+        kept_groups=4,
+        group_score="top2",
+        **options,
+    )
+    want_ids, want_weights = oracle.gate(
+        logits.astype(float), 6, bias.astype(float), groups=(8, 4, "top2"), **options
+    )
     np.testing.assert_array_equal(ids, want_ids)
     np.testing.assert_allclose(weights, want_weights, rtol=1e-5)
     np.testing.assert_array_equal(counts, np.bincount(ids.ravel(), minlength=64))
@@ -81,4 +105,6 @@ def test_refuses_in_a_sentence(ids, room, says):
     with pytest.raises(ValueError, match=f"align: {says}"):
         dlpack.align(ids, 4, 1, *outputs)
     with pytest.raises(ValueError, match=r"block_expert is of shape \[3\], expected 2 elements"):
-        dlpack.align(np.zeros((2, 2), np.int32), 4, 2, np.empty(4, np.int32), np.empty(3, np.int32), outputs[2])
+        dlpack.align(
+            np.zeros((2, 2), np.int32), 4, 2, np.empty(4, np.int32), np.empty(3, np.int32), outputs[2]
+        )

@@ -32,7 +32,9 @@ def problems(draw):
     if draw(st.booleans()):
         logits = np.round(logits)  # many equal ones
     return {
-        "logits": torch.from_numpy(logits).to(draw(st.sampled_from([torch.float32, torch.bfloat16, torch.float16]))),
+        "logits": torch.from_numpy(logits).to(
+            draw(st.sampled_from([torch.float32, torch.bfloat16, torch.float16]))
+        ),
         "top_k": draw(st.integers(1, min(most, 12))),
         "score": draw(st.sampled_from(["softmax", "sigmoid", "sqrt_softplus"])),
         "weight_mode": draw(st.sampled_from(["raw", "renormalized", "softmax_of_chosen"])),
@@ -53,7 +55,9 @@ def test_is_what_the_definition_says(device, problem):
     ids, weights = oracle.gate(**{**problem, "logits": problem["logits"].double().numpy()})
     np.testing.assert_array_equal(chosen.ids.cpu().numpy(), ids)
     expect_weights(chosen.weights, weights)
-    np.testing.assert_array_equal(chosen.counts.cpu().numpy(), np.bincount(ids.ravel(), minlength=logits.size(1)))
+    np.testing.assert_array_equal(
+        chosen.counts.cpu().numpy(), np.bincount(ids.ravel(), minlength=logits.size(1))
+    )
 
 
 def number(value):
@@ -83,9 +87,16 @@ def test_takes_a_bias_of_either_type(device):
     logits = torch.randn(20, 64, device=device).bfloat16()
     bias = torch.randint(-3, 3, (64,), device=device) / 4
     for given in (bias, bias.bfloat16()):
-        chosen = tokenyard.gate(logits, 6, bias=given, score="sigmoid", weight_mode="renormalized", epsilon=1e-20)
+        chosen = tokenyard.gate(
+            logits, 6, bias=given, score="sigmoid", weight_mode="renormalized", epsilon=1e-20
+        )
         ids, weights = oracle.gate(
-            logits.double().cpu().numpy(), 6, bias.double().cpu().numpy(), "sigmoid", "renormalized", epsilon=1e-20
+            logits.double().cpu().numpy(),
+            6,
+            bias.double().cpu().numpy(),
+            "sigmoid",
+            "renormalized",
+            epsilon=1e-20,
         )
         np.testing.assert_array_equal(chosen.ids.cpu().numpy(), ids)
         expect_weights(chosen.weights, weights)
@@ -139,18 +150,34 @@ def logits(*shape, **options):
 
 MAP = torch.ones(8, dtype=torch.int32)
 REFUSED = {
-    "dtype": (lambda: (logits(4, 8, dtype=torch.float64), 2), {}, "logits is of type Double, expected float32, bfloat16"),
+    "dtype": (
+        lambda: (logits(4, 8, dtype=torch.float64), 2),
+        {},
+        "logits is of type Double, expected float32, bfloat16",
+    ),
     "dimensions": (lambda: (logits(8), 2), {}, r"logits is of shape \[8\], expected two dimensions"),
-    "columns": (lambda: (logits(4, 8).T, 2), {}, r"strides \[1, 8\], expected contiguous rows.*: make a contiguous copy"),
+    "columns": (
+        lambda: (logits(4, 8).T, 2),
+        {},
+        r"strides \[1, 8\], expected contiguous rows.*: make a contiguous copy",
+    ),
     "top_k": (lambda: (logits(4, 8), 0), {}, "top_k is 0, expected 1 to"),
     "too many": (lambda: (logits(4, 8), 9), {}, "top_k is 9, expected 1 to 8"),
     "score": (lambda: (logits(4, 8), 2), {"score": "relu"}, 'score is "relu", expected "softmax", "sigmoid"'),
     "mode": (lambda: (logits(4, 8), 2), {"weight_mode": "x"}, 'weight_mode is "x", expected "raw"'),
-    "groups": (lambda: (logits(4, 8), 2), {"num_groups": 3, "kept_groups": 1}, "num_groups is 3, expected a divisor"),
+    "groups": (
+        lambda: (logits(4, 8), 2),
+        {"num_groups": 3, "kept_groups": 1},
+        "num_groups is 3, expected a divisor",
+    ),
     "shared": (lambda: (logits(4, 8), 2), {"num_shared_experts": -1}, "num_shared_experts is -1, expected 0"),
     "bias": (lambda: (logits(4, 8), 2), {"bias": logits(7)}, r"bias is of shape \[7\], expected 8 elements"),
     "bias type": (lambda: (logits(4, 8), 2), {"bias": logits(8).half()}, "bias_dtype is 4, expected"),
-    "ids": (lambda: (logits(4, 8), 2), {"ids_dtype": torch.int16}, "ids is of type Short, expected int32 or int64"),
+    "ids": (
+        lambda: (logits(4, 8), 2),
+        {"ids_dtype": torch.int16},
+        "ids is of type Short, expected int32 or int64",
+    ),
     "replicas": (lambda: (logits(4, 8), 2), {"replicas": MAP}, r"replicas is of shape \[8\], expected"),
     "physical": (
         lambda: (logits(4, 8), 2),
@@ -194,4 +221,6 @@ def test_keeps_the_rules_of_operators_that_write(device):
         "ids": torch.empty(9, 6, dtype=torch.int64, device=device),
         "weights": torch.empty(9, 6, device=device),
     }
-    torch.library.opcheck(torch.ops.tokenyard.gate_out.default, (torch.randn(9, 64, device=device), 6), outputs)
+    torch.library.opcheck(
+        torch.ops.tokenyard.gate_out.default, (torch.randn(9, 64, device=device), 6), outputs
+    )

@@ -61,7 +61,8 @@ def softmax(logits):
 
 
 def gate(logits, top_k, bias=None, score="softmax", weight_mode="raw", groups=None, epsilon=0.0, scale=1.0):
-    """logits: [tokens, experts] float64; groups: number, how many are kept, "max" or "top2". Ids and weights."""
+    """logits: [tokens, experts] float64; groups: number, how many are kept, "max" or "top2". Ids and
+    weights."""
     values = scores(logits, score)
     selection = np.where(np.isnan(logits), -np.inf, logits if bias is None else values + bias)
     if groups is not None:

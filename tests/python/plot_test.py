@@ -11,9 +11,24 @@ IDS = torch.tensor([[2, 0], [2, 1], [0, 2], [2, -1]])
 
 def test_order():
     axes = plot.order(IDS, num_experts=4, block_size=3)
-    texts = {text.get_text(): (int(text.get_position()[0]), int(text.get_position()[1])) for text in axes.texts}
-    assert texts == {"0.1": (0, 0), "2.0": (1, 0), "1.1": (0, 1), "0.0": (0, 2), "1.0": (1, 2), "2.1": (2, 2), "3.0": (0, 3)}
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["expert 0", "expert 1", "expert 2", "expert 2"]
+    texts = {
+        text.get_text(): (int(text.get_position()[0]), int(text.get_position()[1])) for text in axes.texts
+    }
+    assert texts == {
+        "0.1": (0, 0),
+        "2.0": (1, 0),
+        "1.1": (0, 1),
+        "0.0": (0, 2),
+        "1.0": (1, 2),
+        "2.1": (2, 2),
+        "3.0": (0, 3),
+    }
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "expert 0",
+        "expert 1",
+        "expert 2",
+        "expert 2",
+    ]
     colours = [patch.get_facecolor() for patch in axes.patches]
     assert len(colours) == 12 and len(set(colours)) == 4  # three experts and padding
     assert colours[6] == colours[9] != colours[10] == colours[2]

@@ -49,7 +49,9 @@ def test_parquet(tmp_path):
     with pytest.raises(ValueError, match=r"holds float64 of shape \[2, 1\], expected integers"):
         routings.read(path, "weights")
     write(topk_ids=[[1, 2], [1]])
-    with pytest.raises(ValueError, match="tokens have 1, 2 experts, expected the same number each: pad them with -1"):
+    with pytest.raises(
+        ValueError, match="tokens have 1, 2 experts, expected the same number each: pad them with -1"
+    ):
         routings.read(path)
 
 
@@ -98,5 +100,7 @@ def test_says_what_is_wrong_with_a_file(tmp_path):
 
 def test_names_the_package_that_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
-    with pytest.raises(ImportError, match="a.safetensors needs the package safetensors: pip install safetensors"):
+    with pytest.raises(
+        ImportError, match="a.safetensors needs the package safetensors: pip install safetensors"
+    ):
         routings.read(tmp_path / "a.safetensors")

@@ -95,7 +95,8 @@ def test_streams_of_the_pool(cuda):
 
 
 def test_graphs_and_eager_calls_at_once(cuda):
-    """Two graphs, captured on one stream and replayed on others, beside eager calls on that stream and on more."""
+    """Two graphs, captured on one stream and replayed on others, beside eager calls on that stream and on
+    more."""
     tokens = 20000
     capture_stream = torch.cuda.Stream()
     graphs = [Captured(tokens, cuda, capture_stream, calls=3) for _ in range(2)]

@@ -15,15 +15,16 @@ __all__ = ["grouped_topk", "moe_align_block_size", "topk_sigmoid", "topk_softmax
 def moe_align_block_size(
     topk_ids, block_size, num_experts, expert_map=None, pad_sorted_ids=False, ignore_invalid_experts=False
 ):
-    """fused_moe's moe_align_block_size: (sorted_ids [P], expert_ids [ceil(P / block_size)], num_tokens_post_pad [1]).
+    """fused_moe's moe_align_block_size: (sorted_ids [P], expert_ids [ceil(P / block_size)],
+    num_tokens_post_pad [1]).
 
-    P is numel + num_experts * (block_size - 1), with pad_sorted_ids rounded up to a multiple of block_size; below
-    num_experts ids no more than numel * block_size. sorted_ids is numel beyond the used slots. num_experts counts the
-    experts of all ranks, up to 4096.
+    P is numel + num_experts * (block_size - 1), with pad_sorted_ids rounded up to a multiple of block_size;
+    below num_experts ids no more than numel * block_size. sorted_ids is numel beyond the used slots.
+    num_experts counts the experts of all ranks, up to 4096.
 
-    With ignore_invalid_experts the map decides: pairs of experts that it sends to -1 are dropped. Without, all experts
-    are sorted and expert_ids are looked up in the map afterwards. vLLM looks up the -1 of unused blocks, too, which
-    picks the map's last entry: so does this.
+    With ignore_invalid_experts the map decides: pairs of experts that it sends to -1 are dropped. Without,
+    all experts are sorted and expert_ids are looked up in the map afterwards. vLLM looks up the -1 of unused
+    blocks, too, which picks the map's last entry: so does this.
     """
     numel = topk_ids.numel()
     slots = numel + num_experts * (block_size - 1)
@@ -53,16 +54,16 @@ def grouped_topk(
 ):
     """grouped_topk's plain formulation: (weights float32, ids int32), both [tokens, topk].
 
-    hidden_states is looked at for its number of tokens alone. Groups are kept by their best expert, with a bias by the
-    sum of their two best. With a bias, its choice is by score + bias, its weights by the score.
+    hidden_states is looked at for its number of tokens alone. Groups are kept by their best expert, with a
+    bias by the sum of their two best. With a bias, its choice is by score + bias, its weights by the score.
 
-    Here each token's experts are sorted by the value that chose them, where vLLM may leave them in any order; experts
-    of groups that were not kept are never chosen, however few there are.
+    Here each token's experts are sorted by the value that chose them, where vLLM may leave them in any order;
+    experts of groups that were not kept are never chosen, however few there are.
     """
     if hidden_states.size(0) != gating_output.size(0):
         raise ValueError(
-            f"grouped_topk: hidden_states has {hidden_states.size(0)} tokens, expected those of gating_output, "
-            f"{gating_output.size(0)}: pass both for the same batch"
+            f"grouped_topk: hidden_states has {hidden_states.size(0)} tokens, expected those of "
+            f"gating_output, {gating_output.size(0)}: pass both for the same batch"
         )
     chosen = gate(
         gating_output,
