@@ -20,7 +20,7 @@ struct AlignInputs {
 // Three are written always, the others if they are there.
 struct AlignOutputs {
   View sorted_pair_ids, block_expert, num_padded;
-  std::optional<View> counts, offsets, inverse, block_rows, num_dropped;
+  std::optional<View> counts = {}, offsets = {}, inverse = {}, block_rows = {}, num_dropped = {};
 };
 
 ty_align_args arguments(const AlignInputs& inputs);

@@ -32,7 +32,7 @@ struct GateOptions {
 
 struct GateOutputs {
   View ids, weights;
-  std::optional<View> counts, physical_counts;
+  std::optional<View> counts = {}, physical_counts = {};
 };
 
 ty_gate_args arguments(const View& logits, const GateOptions& options);
