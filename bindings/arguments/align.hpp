@@ -36,7 +36,7 @@ int32_t experts(const ty_align_args& args);
 template <class Allocate>
 void run(ty_device device, const ty_align_args& args, void* stream, Allocate&& allocate) {
   size_t bytes = 0;
-  check(ty_align_workspace_size(device, &args, &bytes));
+  check(ty_align_once_size(device, &args, &bytes));
   if (bytes == 0) return check(ty_align_once(device, &args, nullptr, 0, stream));
   const auto memory = allocate(static_cast<int64_t>(bytes));
   check(ty_align_once(device, &args, memory.data_ptr(), bytes, stream));

@@ -109,12 +109,17 @@ Status check_memory(const char* operation, const void* memory) {
                                     kWorkspaceAlignment, " bytes: what the device's allocator returns is")};
 }
 
-// Clears memory that is one call's alone, so that the call may take it for a workspace.
-Status prepare_memory(const AlignCall& call, void* memory, size_t bytes, size_t needed, void* stream) {
+// A call whose workspace is memory of its own.
+size_t once(AlignCall& call) {
+  call.problem.once = true;
+  return call.backend->align.workspace_size(*call.device, call.problem);
+}
+
+Status clear_memory(const AlignCall& call, void* memory, size_t bytes, size_t needed, void* stream) {
   if (needed == 0) return {};
   if (bytes < needed) {
     return {TY_WORKSPACE_REQUIRED, text("align: memory has ", bytes, " bytes, expected at least ", needed,
-                                        ": ask ty_align_workspace_size() with the same arguments")};
+                                        ": ask ty_align_once_size() with the same arguments")};
   }
   TY_RETURN_IF_ERROR(check_memory("align", memory));
   return call.backend->runtime->fill(memory, 0, needed, stream);
@@ -237,14 +242,26 @@ ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* wo
   });
 }
 
+ty_status ty_align_once_size(ty_device device, const ty_align_args* args, size_t* bytes) {
+  return guarded([&]() -> Status {
+    if (bytes == nullptr) {
+      return {TY_INVALID_ARGUMENT, "align_once_size: bytes is NULL, expected where to put the size"};
+    }
+    AlignCall call;
+    TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kMayBeNull, call));
+    *bytes = once(call);
+    return {};
+  });
+}
+
 ty_status ty_align_once(ty_device device, const ty_align_args* args, void* memory, size_t bytes,
                         void* stream) {
   return guarded([&]() -> Status {
     AlignCall call;
     TY_RETURN_IF_ERROR(prepare(device, args, align::Pointers::kRequired, call));
-    const size_t needed = call.backend->align.workspace_size(*call.device, call.problem);
+    const size_t needed = once(call);
     TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
-    TY_RETURN_IF_ERROR(prepare_memory(call, memory, bytes, needed, stream));
+    TY_RETURN_IF_ERROR(clear_memory(call, memory, bytes, needed, stream));
     return call.backend->align.run(*call.device, call.problem, {memory, needed}, stream);
   });
 }

@@ -148,6 +148,14 @@ TEST_F(Workspaces, MemoryForOneCallMayBePreparedInACapture) {
   EXPECT_EQ(script.filled_bytes, static_cast<int>(kNeeded));
 }
 
+TEST_F(Workspaces, TheSizeOfMemoryForOneCallNeedsAPlace) {
+  size_t bytes = 0;
+  ASSERT_EQ(ty_align_once_size(kDevice, &call.args, &bytes), TY_OK) << ty_last_error();
+  EXPECT_EQ(bytes, kNeeded);
+  EXPECT_EQ(ty_align_once_size(kDevice, &call.args, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("align_once_size: bytes is NULL,");
+}
+
 TEST_F(Workspaces, NoMemoryWhereNoneIsNeeded) {
   script.workspace_bytes = 0;
   EXPECT_EQ(ty_align_once(kDevice, &call.args, nullptr, 0, nullptr), TY_OK) << ty_last_error();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device.hpp"
@@ -71,7 +72,7 @@ TEST_P(Once, SortsInMemoryThatHeldAnything) {
         harness::draw({.tokens = 120, .top_k = 4, .experts = 60, .block = 16});
     harness::AlignRun run = create(GetParam(), problem, {.path = path});
     size_t bytes = 0;
-    ASSERT_EQ(ty_align_workspace_size(device, &run.args(), &bytes), TY_OK) << ty_last_error();
+    ASSERT_EQ(ty_align_once_size(device, &run.args(), &bytes), TY_OK) << ty_last_error();
     harness::GuardedBuffer memory;
     require(harness::GuardedBuffer::create(runtime, "memory", bytes, 0, memory));
     for (int call = 0; call < 2; ++call) {
@@ -85,6 +86,24 @@ TEST_P(Once, SortsInMemoryThatHeldAnything) {
       std::vector<unsigned char> after(bytes);
       require(memory.read(after.data()));  // for its guards
     }
+  }
+}
+
+// A memset costs more than what reading everything everywhere does.
+TEST_P(Once, NeedsNoMemoryAsFarAsEverywhereGoes) {
+  TY_SKIP_IF_MISSING(GetParam());
+  if (GetParam() == "cpu") GTEST_SKIP() << "the CPU needs none at all";
+  const ty_device device = device_id(GetParam());
+  for (const auto& [tokens, none] : {std::pair{512, true}, std::pair{200'000, false}}) {
+    ty_align_args args = TY_ALIGN_ARGS_INIT;
+    args.num_tokens = tokens;
+    args.top_k = 8;
+    args.num_experts = 60;
+    args.block_size = 16;
+    args.capacity = ty_align_capacity(args.num_tokens * args.top_k, args.num_experts, args.block_size);
+    size_t bytes = 0;
+    ASSERT_EQ(ty_align_once_size(device, &args, &bytes), TY_OK) << ty_last_error();
+    EXPECT_EQ(bytes == 0, none) << tokens << " tokens: " << bytes;
   }
 }
 
