@@ -20,7 +20,7 @@ import machine
 import resultfile
 from baselines import numpy_align
 from baselines.library_align import Library, LibraryAlign
-from baselines.torch_align import TorchSort, installed_engines
+from baselines.torch_align import TorchSort, installed
 from baselines.triton_align import TritonStages, launch_empty
 
 CALLS_IN_GRAPH = 20
@@ -145,7 +145,7 @@ def measure(shape, library):
     devices = [torch.from_numpy(ids).cuda() for ids in hosts]
     out = Outputs(shape)
     ours = LibraryAlign(library, shape, out)
-    others = [make(shape, out) for make in (TritonStages, TorchSort, *installed_engines())]
+    others = [make(shape, out) for make in (TritonStages, TorchSort, *installed())]
     for implementation in (ours, *others):
         inputs = list(zip(hosts, devices))
         verify(implementation, shape, out, inputs, "before")

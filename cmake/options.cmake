@@ -14,6 +14,7 @@ option(TOKENYARD_CUDA "Build the CUDA backend" ${cuda_found})
 option(TOKENYARD_HIP "Build the HIP backend" OFF)
 option(TOKENYARD_BUILD_TOOLS "Build the tokenyard command and the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(TOKENYARD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TOKENYARD_PYTHON "Build what the Python package loads; pip sets it" OFF)
 set(TOKENYARD_SANITIZE "" CACHE STRING "Sanitizers: address (with undefined), thread, fuzzer (address and coverage), or none")
 set_property(CACHE TOKENYARD_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
 

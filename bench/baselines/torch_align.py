@@ -1,4 +1,4 @@
-"""align in PyTorch, and the kernels that engines bring where they are installed.
+"""align in PyTorch, and what Python packages bring where they are installed: this library's and engines'.
 
 TorchSort is what one writes without a kernel of one's own: a stable sort, each expert's bounds by a search in
 the sorted ids, a padded scatter. No step reads a count back, so that it can be captured in a graph.
@@ -35,6 +35,30 @@ class TorchSort:
         experts = torch.searchsorted(ends, self.first_slots, right=True)
         out.block_expert.copy_(torch.where(experts < shape.experts, experts, -1))
         out.num_padded.copy_(ends[-1:])
+
+
+class Operator:
+    """This library again, as its operator of PyTorch: what that costs on the host, and on the device the memset
+    of a call's own workspace."""
+
+    name = "tokenyard_torch"
+    order = "stable"
+    padding_written = True
+
+    def __init__(self, shape, out):
+        importlib.import_module("tokenyard.ops")
+        self.align = torch.ops.tokenyard.align_out.default
+        self.shape, self.out = shape, out
+
+    def __call__(self, ids):
+        self.align(
+            ids,
+            self.shape.experts,
+            self.shape.block,
+            sorted_pair_ids=self.out.sorted_pair_ids,
+            block_expert=self.out.block_expert,
+            num_padded=self.out.num_padded,
+        )
 
 
 class SglKernel:
@@ -82,8 +106,9 @@ class Vllm:
         )
 
 
-def installed_engines():
-    return [engine for engine, module in ((SglKernel, "sgl_kernel"), (Vllm, "vllm")) if is_installed(module)]
+def installed():
+    modules = ((Operator, "tokenyard"), (SglKernel, "sgl_kernel"), (Vllm, "vllm"))
+    return [implementation for implementation, module in modules if is_installed(module)]
 
 
 def is_installed(module):

@@ -157,6 +157,16 @@ TY_API ty_status ty_align_workspace_size(ty_device device, const ty_align_args* 
 /* Sorts. `workspace` may be NULL if ty_align_workspace_size() says 0. */
 TY_API ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* workspace, void* stream);
 
+/* Bytes of memory that ty_align_once() needs; 0 if none, which is so for more sizes than with a workspace.
+ * Otherwise as ty_align_workspace_size(). */
+TY_API ty_status ty_align_once_size(ty_device device, const ty_align_args* args, size_t* bytes);
+
+/* Sorts likewise, in `bytes` of memory (aligned to 256 bytes) that are this call's alone until the device has
+ * done it: nothing needs to be prepared, nothing outlives the call. For allocators that follow the order of
+ * the stream. Enqueues a memset, which a graph replays with the rest. NULL and 0 where the size is 0. */
+TY_API ty_status ty_align_once(ty_device device, const ty_align_args* args, void* memory, size_t bytes,
+                               void* stream);
+
 /* Says in words which path `args` takes on `device`, and why. Cut to `size` bytes. */
 TY_API ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* text, size_t size);
 

@@ -130,7 +130,6 @@ Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
       .block_rows = args.block_rows,
       .num_dropped = args.num_dropped,
       .path = static_cast<ty_align_path>(args.path),
-      .linked = false,
   };
   return {};
 }

@@ -62,13 +62,21 @@ Plan one_launch(const AlignKernels& kernels, const Problem& problem) {
   return grid_plan(kernels, problem, kernels.grid_blocks);
 }
 
-// Everywhere up to the size that the tuning says, and as far as it goes where no list has tiles for the
-// experts.
-Plan best_plan(const DeviceProperties& device, const AlignKernels& kernels, const Problem& problem) {
-  if (problem.num_pairs() <= kernels.everywhere_pairs) return everywhere_plan(device, problem);
-  const Plan plan = one_launch(kernels, problem);
+int64_t most_everywhere(const AlignKernels& kernels) {
   const tuning::Block& largest = kernels.everywhere.back();
-  if (plan.tiles == 0 && problem.num_pairs() <= int64_t{largest.threads} * largest.items) {
+  return int64_t{largest.threads} * largest.items;
+}
+
+// Up to so many pairs everywhere is the first choice: as far as it goes where a workspace costs a memset.
+int64_t everywhere_first(const AlignKernels& kernels, const Problem& problem) {
+  return problem.once ? most_everywhere(kernels) : kernels.everywhere_pairs;
+}
+
+// Everywhere where it is the first choice, and as far as it goes where no list has tiles for the experts.
+Plan best_plan(const DeviceProperties& device, const AlignKernels& kernels, const Problem& problem) {
+  if (problem.num_pairs() <= everywhere_first(kernels, problem)) return everywhere_plan(device, problem);
+  const Plan plan = one_launch(kernels, problem);
+  if (plan.tiles == 0 && problem.num_pairs() <= most_everywhere(kernels)) {
     return everywhere_plan(device, problem);
   }
   return plan;
@@ -161,7 +169,7 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
 size_t workspace_bytes(const Plan& plan, const AlignKernels& kernels, const Problem& problem) {
   // Where a lack of tiles led everywhere, other experts may take tiles: what serves them must be no less.
   const bool needs_none =
-      problem.path == TY_ALIGN_EVERYWHERE || problem.num_pairs() <= kernels.everywhere_pairs;
+      problem.path == TY_ALIGN_EVERYWHERE || problem.num_pairs() <= everywhere_first(kernels, problem);
   if (plan.path == TY_ALIGN_EVERYWHERE && needs_none) return 0;
   const int32_t experts = problem.num_local_experts;
   const int32_t rows = std::max(split_plan(problem).blocks, kernels.grid_blocks / kernels.grid_cluster);

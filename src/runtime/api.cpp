@@ -118,6 +118,29 @@ Status check_workspace(const char* operation, ty_device device, const ty_workspa
   return {};
 }
 
+Status check_memory(const char* operation, const void* memory) {
+  if (memory != nullptr && reinterpret_cast<uintptr_t>(memory) % kWorkspaceAlignment == 0) return {};
+  return {TY_INVALID_ARGUMENT, text(operation, ": memory is ", memory, ", expected device memory aligned to ",
+                                    kWorkspaceAlignment, " bytes: what the device's allocator returns is")};
+}
+
+// A call whose workspace is memory of its own.
+size_t once(Call<align::Problem>& call) {
+  call.problem.once = true;
+  return call.backend->align.workspace_size(*call.device, call.problem);
+}
+
+Status clear_memory(const Call<align::Problem>& call, void* memory, size_t bytes, size_t needed,
+                    void* stream) {
+  if (needed == 0) return {};
+  if (bytes < needed) {
+    return {TY_WORKSPACE_REQUIRED, text("align: memory has ", bytes, " bytes, expected at least ", needed,
+                                        ": ask ty_align_once_size() with the same arguments")};
+  }
+  TY_RETURN_IF_ERROR(check_memory("align", memory));
+  return call.backend->runtime->fill(memory, 0, needed, stream);
+}
+
 Status create_workspace(ty_device device, void* memory, size_t bytes, void* stream,
                         ty_workspace** workspace) {
   const char* operation = "workspace_create";
@@ -125,11 +148,7 @@ Status create_workspace(ty_device device, void* memory, size_t bytes, void* stre
     return {TY_INVALID_ARGUMENT, text(operation, ": workspace is NULL, expected where to put the handle")};
   }
   *workspace = nullptr;
-  if (memory == nullptr || reinterpret_cast<uintptr_t>(memory) % kWorkspaceAlignment != 0) {
-    return {TY_INVALID_ARGUMENT,
-            text(operation, ": memory is ", memory, ", expected device memory aligned to ",
-                 kWorkspaceAlignment, " bytes: what the device's allocator returns is")};
-  }
+  TY_RETURN_IF_ERROR(check_memory(operation, memory));
   if (bytes == 0) {
     return {TY_INVALID_ARGUMENT, text(operation,
                                       ": bytes is 0, expected at least 1: where the size query "
@@ -233,6 +252,28 @@ ty_status ty_align(ty_device device, const ty_align_args* args, ty_workspace* wo
     TY_RETURN_IF_ERROR(check_workspace("align", device, workspace, needed, memory));
     TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
     return call.backend->align.run(*call.device, call.problem, memory, stream);
+  });
+}
+
+ty_status ty_align_once_size(ty_device device, const ty_align_args* args, size_t* bytes) {
+  return guarded([&]() -> Status {
+    TY_RETURN_IF_ERROR(expect_place("align_once_size", bytes));
+    Call<align::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
+    *bytes = once(call);
+    return {};
+  });
+}
+
+ty_status ty_align_once(ty_device device, const ty_align_args* args, void* memory, size_t bytes,
+                        void* stream) {
+  return guarded([&]() -> Status {
+    Call<align::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kRequired, call));
+    const size_t needed = once(call);
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
+    TY_RETURN_IF_ERROR(clear_memory(call, memory, bytes, needed, stream));
+    return call.backend->align.run(*call.device, call.problem, {memory, needed}, stream);
   });
 }
 

@@ -127,6 +127,54 @@ TEST_F(Workspaces, CreationNeedsAPlaceForTheHandle) {
   expect_message("workspace_create: workspace is NULL,");
 }
 
+TEST_F(Workspaces, MemoryForOneCallIsPreparedByIt) {
+  std::memset(memory, 0xEE, sizeof memory);
+  Workspace seen;
+  script.run = [&](const Workspace& given) {
+    seen = given;
+    EXPECT_EQ(std::count(memory, memory + kNeeded, 0), static_cast<ptrdiff_t>(kNeeded));
+    return Status();
+  };
+  ASSERT_EQ(ty_align_once(kDevice, &call.args, memory, sizeof memory, nullptr), TY_OK) << ty_last_error();
+  EXPECT_EQ(seen.memory, memory);
+  EXPECT_EQ(std::count(memory + kNeeded, memory + sizeof memory, 0xEE),
+            static_cast<ptrdiff_t>(sizeof memory - kNeeded));
+}
+
+TEST_F(Workspaces, MemoryForOneCallMayBePreparedInACapture) {
+  int stream = 0;
+  script.captured_stream = &stream;
+  EXPECT_EQ(ty_align_once(kDevice, &call.args, memory, kNeeded, &stream), TY_OK) << ty_last_error();
+  EXPECT_EQ(script.filled_bytes, static_cast<int>(kNeeded));
+}
+
+TEST_F(Workspaces, TheSizeOfMemoryForOneCallNeedsAPlace) {
+  size_t bytes = 0;
+  ASSERT_EQ(ty_align_once_size(kDevice, &call.args, &bytes), TY_OK) << ty_last_error();
+  EXPECT_EQ(bytes, kNeeded);
+  EXPECT_EQ(ty_align_once_size(kDevice, &call.args, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("align_once_size: bytes is NULL,");
+}
+
+TEST_F(Workspaces, NoMemoryWhereNoneIsNeeded) {
+  script.workspace_bytes = 0;
+  EXPECT_EQ(ty_align_once(kDevice, &call.args, nullptr, 0, nullptr), TY_OK) << ty_last_error();
+}
+
+TEST_F(Workspaces, MemoryForOneCallMustSuffice) {
+  script.run = [](const Workspace&) { return Status(TY_DEVICE_ERROR, "ran"); };
+  EXPECT_EQ(ty_align_once(kDevice, &call.args, memory, kNeeded - 1, nullptr), TY_WORKSPACE_REQUIRED);
+  expect_message("align: memory has 511 bytes, expected at least 512");
+  EXPECT_EQ(ty_align_once(kDevice, &call.args, memory + 128, kNeeded, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("align: memory is 0x");
+  EXPECT_EQ(ty_align_once(kDevice, &call.args, nullptr, kNeeded, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("align: memory is 0,");
+  call.args.block_size = 0;
+  EXPECT_EQ(ty_align_once(kDevice, &call.args, memory, kNeeded, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("align: block_size is 0,");
+  EXPECT_EQ(script.filled_bytes, 0);
+}
+
 TEST(WorkspaceHandle, NullIsDestroyedSilently) { ty_workspace_destroy(nullptr); }
 
 }  // namespace

@@ -1,10 +1,15 @@
-// A workspace for the largest batch serves every smaller one.
+// A workspace for the largest batch serves every smaller one; memory for one call serves it, whatever was in
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "device.hpp"
+#include "harness/guarded_buffer.hpp"
+#include "harness/problem.hpp"
 #include "runs.hpp"
 #include "runtime/backend.hpp"
 #include "tokenyard/tokenyard.h"
@@ -51,6 +56,54 @@ TEST_P(WorkspaceSize, GrowsWithExperts) {
       EXPECT_GE(bytes, largest) << tokens << " tokens, " << experts << " experts";
       largest = std::max(largest, bytes);
     }
+  }
+}
+
+class Once : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Align, Once, testing::Values("cpu", "simt32", "simt64", "cuda", "hip"));
+
+TEST_P(Once, SortsInMemoryThatHeldAnything) {
+  TY_SKIP_IF_MISSING(GetParam());
+  const ty_device device = device_id(GetParam());
+  Runtime& runtime = *find_backend(device.backend)->runtime;
+  for (ty_align_path path : paths_of(GetParam())) {
+    const harness::AlignProblem problem =
+        harness::draw({.tokens = 120, .top_k = 4, .experts = 60, .block = 16});
+    harness::AlignRun run = create(GetParam(), problem, {.path = path});
+    size_t bytes = 0;
+    ASSERT_EQ(ty_align_once_size(device, &run.args(), &bytes), TY_OK) << ty_last_error();
+    harness::GuardedBuffer memory;
+    require(harness::GuardedBuffer::create(runtime, "memory", bytes, 0, memory));
+    for (int call = 0; call < 2; ++call) {
+      require(memory.poison());
+      require(run.poison());
+      ASSERT_EQ(ty_align_once(device, &run.args(), bytes == 0 ? nullptr : memory.data(), bytes, nullptr),
+                TY_OK)
+          << ty_last_error();
+      require(runtime.synchronize(nullptr));
+      EXPECT_EQ(harness::difference(collected(run), harness::expected(problem)), "") << path_name(path);
+      std::vector<unsigned char> after(bytes);
+      require(memory.read(after.data()));  // for its guards
+    }
+  }
+}
+
+// A memset costs more than what reading everything everywhere does.
+TEST_P(Once, NeedsNoMemoryAsFarAsEverywhereGoes) {
+  TY_SKIP_IF_MISSING(GetParam());
+  if (GetParam() == "cpu") GTEST_SKIP() << "the CPU needs none at all";
+  const ty_device device = device_id(GetParam());
+  for (const auto& [tokens, none] : {std::pair{512, true}, std::pair{200'000, false}}) {
+    ty_align_args args = TY_ALIGN_ARGS_INIT;
+    args.num_tokens = tokens;
+    args.top_k = 8;
+    args.num_experts = 60;
+    args.block_size = 16;
+    args.capacity = ty_align_capacity(args.num_tokens * args.top_k, args.num_experts, args.block_size);
+    size_t bytes = 0;
+    ASSERT_EQ(ty_align_once_size(device, &args, &bytes), TY_OK) << ty_last_error();
+    EXPECT_EQ(bytes == 0, none) << tokens << " tokens: " << bytes;
   }
 }
 
