@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "gate/order.hpp"
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
 #include "gate/row_groups.hpp"
@@ -126,20 +127,16 @@ class LanesRow {
       const float highest = highest_or_nan<kItems>(values.item);
       if (highest != highest) values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
     }
-    if constexpr (Shape::kGrouped && Shape::kWide) {
-      return bound_of_groups(choose_group<Shape>(gpu_, router_, two_best<kItems>(values.item)));
-    } else if constexpr (Shape::kGrouped) {
-      TwoBest half[2] = {two_best<kItems / 2>(values.item), two_best<kItems / 2>(values.item + kItems / 2)};
-      TwoBest two = merged(half[0], half[1]);
-      if (two.best != two.best) {
+    if constexpr (Shape::kGrouped) {
+      TwoBest two = two_best<kItems>(values.item);
+      if (!Shape::kWide && two.best != two.best) {
         values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
-        half[0] = two_best<kItems / 2>(values.item);
-        half[1] = two_best<kItems / 2>(values.item + kItems / 2);
-        two = merged(half[0], half[1]);
+        two = two_best<kItems>(values.item);
       }
       const GroupOfLane group = choose_group<Shape>(gpu_, router_, two);
-      if (router_.kept_groups != 4) return bound_of_groups(group);
-      return {bound_of_four<Shape>(gpu_, shared_.highest, slot_, group, half), group.is_kept};
+      // Two of each kept group are as good as the lowest second best.
+      if (2 * router_.kept_groups < router_.top_k) return {-kInfinity, group.is_kept};
+      return {lanes_min<kLanes>(gpu_, group.is_kept ? group.second : kInfinity), group.is_kept};
     } else if constexpr (Shape::kWide) {
       return {survivors_.sure_bound(values), true};
     } else {
@@ -150,12 +147,6 @@ class LanesRow {
       }
       return {quick_bound<Shape>(gpu_, best, router_.top_k), true};
     }
-  }
-
-  // Two of each kept group are as good as the lowest second best.
-  TY_DEVICE Bound bound_of_groups(const GroupOfLane& group) {
-    if (2 * router_.kept_groups < router_.top_k) return {-kInfinity, group.is_kept};
-    return {lanes_min<kLanes>(gpu_, group.is_kept ? group.second : kInfinity), group.is_kept};
   }
 
   // Each lane has one survivor at most, and keeps it.

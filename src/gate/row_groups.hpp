@@ -35,7 +35,6 @@ TY_DEVICE TwoBest two_best(const float* value) {
 
 struct GroupOfLane {
   bool is_kept;
-  int place;     // how many groups are better
   float second;  // the second best value in it
 };
 
@@ -82,31 +81,7 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, Two
       for (int others = 0; others < used; others += lanes * lanes) compare(others, used);
     }
   }
-  return {before < router.kept_groups, before, two.second};
-}
-
-// Where lanes hold a group each and four are kept: what eight of their experts reach, closer than the lowest
-// second best. Of two groups together the fourth of the two best of each half, of such pairs the lower.
-template <class Shape, class Thread, class Array>
-TY_DEVICE float bound_of_four(Thread& gpu, Array& shared, int slot, const GroupOfLane& group,
-                              const TwoBest (&half)[2]) {
-  const float middle = port::min(half[0].best, half[1].best);
-  const float other_middle = port::max(half[0].second, half[1].second);
-  const float best[4] = {port::max(half[0].best, half[1].best), port::max(middle, other_middle),
-                         port::min(middle, other_middle), port::min(half[0].second, half[1].second)};
-  const int first = slot * Shape::kLanes * Shape::kParts;
-  if (group.is_kept) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) shared(first + group.place * 4 + i) = best[i];
-  }
-  gpu.sync_warp();
-  const int pair = first + gpu.lane() % 2 * 8;
-  const port::Pack<float> a = gpu.load_pack(shared, pair);
-  const port::Pack<float> b = gpu.load_pack(shared, pair + 4);
-  float fourth = kInfinity;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) fourth = port::min(fourth, port::max(a.item[i], b.item[3 - i]));
-  return port::min(fourth, gpu.shfl_xor(fourth, 1));
+  return {before < router.kept_groups, two.second};
 }
 
 }  // namespace tokenyard::gate

@@ -123,11 +123,12 @@ class RowSurvivors {
     if (is_seldom(places.all, bound)) {
       return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
     }
-    int at = places.before;
+    int at = slot_ * Shape::kSlots + places.before;
+    const int unused = slot_ * Shape::kSlots + Shape::kUnused + lane_;
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       const bool reaches = values.item[i] >= own_bound;
-      put(values, reaches ? at : Shape::kUnused + lane_, i);
+      shared_.survivor(reaches ? at : unused) = Keys::of(values.item[i], Shape::expert_of(lane_, i));
       at += reaches;
     }
     gpu_.sync_warp();
@@ -154,10 +155,6 @@ class RowSurvivors {
     }
     gpu_.sync_warp();
     return {places.all, false};
-  }
-
-  TY_DEVICE void put(const Values& values, int at, int item) {
-    key(at) = Keys::of(values.item[item], Shape::expert_of(lane_, item));
   }
 
   // For any values: of the bound's equals only the first K, by a better bound where that is not few enough.
