@@ -182,6 +182,7 @@ class RowSurvivors {
         gpu.sync_warp();
         return kept;
       }
+      gpu.sync_warp();  // others may still read what the last bound was made of
       const float sure = survivors.sure_bound(values);
       if (!fits) bound = sure;
     }
