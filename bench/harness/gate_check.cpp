@@ -44,10 +44,10 @@ class RowCheck {
     if (chosen == row_.chosen) return true;
     if (!is_rounded()) return false;
     if (std::set(chosen.begin(), chosen.end()).size() != chosen.size()) return false;
-    for (const std::vector<int32_t>& kept : possible_kept_groups()) {
-      if (is_in_order(chosen, kept)) return true;
-    }
-    return false;
+    if (is_in_order(chosen, row_.kept_groups)) return true;
+    if (input_.num_groups == 1) return false;
+    const std::vector<int32_t> kept = likely_kept_groups(chosen);
+    return are_the_best(kept) && is_in_order(chosen, kept);
   }
 
   std::string wrong_weight(const std::vector<int32_t>& chosen, const float* weights) const {
@@ -121,23 +121,53 @@ class RowCheck {
     return true;
   }
 
-  // The sets of kept groups that float32 cannot tell from the reference's.
-  std::vector<std::vector<int32_t>> possible_kept_groups() const {
-    std::vector<std::vector<int32_t>> possible{row_.kept_groups};
-    if (input_.num_groups == 1) return possible;
-    for (size_t out = 0; out < row_.kept_groups.size(); ++out) {
-      for (int32_t in = 0; in < input_.num_groups; ++in) {
-        if (std::binary_search(row_.kept_groups.begin(), row_.kept_groups.end(), in)) continue;
-        const double kept = row_.group_score[static_cast<size_t>(row_.kept_groups[out])];
-        const double other = row_.group_score[static_cast<size_t>(in)];
-        if (is_above(kept, other, group_blur(row_.kept_groups[out]) + group_blur(in))) continue;
-        std::vector<int32_t> swapped = row_.kept_groups;
-        swapped[out] = in;
-        std::sort(swapped.begin(), swapped.end());
-        possible.push_back(swapped);
+  // Float32 cannot tell all sets of kept groups from the reference's. Of those that hold the groups of what
+  // was chosen, one in which what was not chosen counts least: groups that are clearly above others that are
+  // kept, then those whose best expert is the least.
+  std::vector<int32_t> likely_kept_groups(const std::vector<int32_t>& chosen) const {
+    const int32_t size = input_.num_experts / input_.num_groups;
+    std::set<int32_t> kept;
+    for (const int32_t expert : chosen) kept.insert(expert / size);
+    std::vector<int32_t> others;
+    for (int32_t group = 0; group < input_.num_groups; ++group) {
+      if (kept.count(group) == 0) others.push_back(group);
+    }
+    const auto must_be_kept = [&](int32_t group) {
+      return std::any_of(kept.begin(), kept.end(), [&](int32_t other) { return is_better(group, other); });
+    };
+    const auto comes_first = [&](int32_t a, int32_t b) { return best_of(a) < best_of(b); };
+    std::sort(others.begin(), others.end(), comes_first);
+    std::stable_partition(others.begin(), others.end(), must_be_kept);
+    for (const int32_t group : others) {
+      if (kept.size() < row_.kept_groups.size()) kept.insert(group);
+    }
+    return {kept.begin(), kept.end()};
+  }
+
+  // Whether as many groups are kept as there must be, and none that is left out is clearly better.
+  bool are_the_best(const std::vector<int32_t>& kept) const {
+    if (kept.size() != row_.kept_groups.size()) return false;
+    for (int32_t group = 0; group < input_.num_groups; ++group) {
+      if (std::binary_search(kept.begin(), kept.end(), group)) continue;
+      for (const int32_t other : kept) {
+        if (is_better(group, other)) return false;
       }
     }
-    return possible;
+    return true;
+  }
+
+  bool is_better(int32_t group, int32_t other) const {
+    return is_above(row_.group_score[static_cast<size_t>(group)],
+                    row_.group_score[static_cast<size_t>(other)], group_blur(group) + group_blur(other));
+  }
+
+  double best_of(int32_t group) const {
+    const int32_t size = input_.num_experts / input_.num_groups;
+    double best = -std::numeric_limits<double>::infinity();
+    for (int32_t expert = group * size; expert < (group + 1) * size; ++expert) {
+      best = std::max(best, selection(expert));
+    }
+    return best;
   }
 
   double group_blur(int32_t group) const {

@@ -208,29 +208,26 @@ struct Everywhere {
   template <class Thread, class S>
   TY_DEVICE Sums sum_blocks(Thread& gpu, S& shared, int32_t first) const {
     uint32_t sum = 0;
+    const auto add = [&](int32_t e) {
+      const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
+      sum += packed(blocks, e < first ? blocks : 0);
+    };
     if constexpr (kFew) {
       constexpr int kEach = kMostFew / Thread::warp_size;
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) {
-        const int32_t e = gpu.lane() * kEach + i;
-        const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
-        sum += packed(blocks, e < first ? blocks : 0);
-      }
-      sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
-      return {odd(sum), even(sum)};
-    }
+      for (int i = 0; i < kEach; ++i) add(gpu.lane() * kEach + i);
+    } else {
 #pragma unroll 1
-    for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) {
-      const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
-      sum += packed(blocks, e < first ? blocks : 0);
+      for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) add(e);
+      if (gpu.warp() * Thread::warp_size < out.experts) {
+        sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
+        if (gpu.lane() == 0) shared.blocks(gpu.warp()) = sum;
+      }
+      gpu.sync_block();
+      const bool has = gpu.lane() < kWarps<Thread> && gpu.lane() * Thread::warp_size < out.experts;
+      sum = has ? static_cast<uint32_t>(shared.blocks(gpu.lane())) : 0;
     }
-    if (gpu.warp() * Thread::warp_size < out.experts) {
-      sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
-      if (gpu.lane() == 0) shared.blocks(gpu.warp()) = sum;
-    }
-    gpu.sync_block();
-    const bool has = gpu.lane() < kWarps<Thread> && gpu.lane() * Thread::warp_size < out.experts;
-    sum = static_cast<uint32_t>(gpu.reduce_add(has ? static_cast<int32_t>(shared.blocks(gpu.lane())) : 0));
+    sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
     return {odd(sum), even(sum)};
   }
 
