@@ -151,7 +151,7 @@ GateProblem draw(const GateShape& shape) {
 }
 
 GateShape draw_gate_shape(uint64_t seed, int64_t max_logits) {
-  static const std::vector<int32_t> top_ks{1, 2, 3, 4, 6, 8, 8, 8, 10, 16, 33, 64};
+  static const std::vector<int32_t> top_ks{1, 2, 3, 4, 6, 8, 8, 8, 10, 16, 24, 32, 33, 64};
   static const std::vector<ty_dtype> dtypes{TY_FLOAT32, TY_BFLOAT16, TY_FLOAT16};
   static const std::vector<ty_gate_score> scores{TY_GATE_SOFTMAX, TY_GATE_SIGMOID, TY_GATE_SQRT_SOFTPLUS};
   static const std::vector<ty_gate_weights> weights{TY_GATE_RAW, TY_GATE_RENORMALIZED,

@@ -50,8 +50,9 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, Two
     if (mask >= lanes) break;
     two = merged(two, {gpu.shfl_xor(two.best, mask), gpu.shfl_xor(two.second, mask)});
   }
-  const int32_t value =
-      order_of(router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best);
+  // Zeros are equal, whatever their sign.
+  const int32_t value = order_of(
+      (router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best) + 0.0f);
   int before = 0;  // groups that win against this one
   if constexpr (Shape::kIsFull && kLanes == 8) {
 #pragma unroll
