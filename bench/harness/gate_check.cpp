@@ -132,12 +132,15 @@ class RowCheck {
     for (int32_t group = 0; group < input_.num_groups; ++group) {
       if (kept.count(group) == 0) others.push_back(group);
     }
-    const auto must_be_kept = [&](int32_t group) {
-      return std::any_of(kept.begin(), kept.end(), [&](int32_t other) { return is_better(group, other); });
-    };
-    const auto comes_first = [&](int32_t a, int32_t b) { return best_of(a) < best_of(b); };
-    std::sort(others.begin(), others.end(), comes_first);
-    std::stable_partition(others.begin(), others.end(), must_be_kept);
+    std::set<int32_t> better;
+    for (const int32_t group : others) {
+      const auto than = [&](int32_t other) { return is_better(group, other); };
+      if (std::any_of(kept.begin(), kept.end(), than)) better.insert(group);
+    }
+    std::sort(others.begin(), others.end(), [&](int32_t a, int32_t b) {
+      if (better.count(a) != better.count(b)) return better.count(a) > better.count(b);
+      return best_of(a) < best_of(b);
+    });
     for (const int32_t group : others) {
       if (kept.size() < row_.kept_groups.size()) kept.insert(group);
     }

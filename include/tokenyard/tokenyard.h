@@ -301,20 +301,20 @@ typedef struct ty_route_args {
 
   const ty_gate_args* gate; /* as for ty_gate() */
 
-  /* As for ty_align(), but its ids are gate's, all columns of them: [num_tokens, top_k + num_shared_experts] of
-   * num_physical_experts + num_shared_experts experts (num_experts + num_shared_experts without replicas). The
-   * fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts) are not read. */
+  /* As for ty_align(), but its ids are gate's, all columns of them: [num_tokens, top_k + num_shared_experts]
+   * of num_physical_experts + num_shared_experts experts (num_experts + num_shared_experts without replicas).
+   * The fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts) are not read. */
   const ty_align_args* align;
 } ty_route_args;
 
 #define TY_ROUTE_ARGS_INIT {sizeof(ty_route_args), TY_ROUTE_AUTO, 0, 0}
 
-/* Bytes of workspace memory that `args` needs on `device`; 0 if none. Depends on shapes alone, and pointers in
- * its structs may be NULL. */
+/* Bytes of workspace memory that `args` needs on `device`; 0 if none. Depends on shapes alone, and pointers
+ * in its structs may be NULL. */
 TY_API ty_status ty_route_workspace_size(ty_device device, const ty_route_args* args, size_t* bytes);
 
-/* What ty_gate() and then ty_align() do, bit for bit. `workspace` may be NULL if ty_route_workspace_size() says
- * 0. */
+/* What ty_gate() and then ty_align() do, bit for bit. `workspace` may be NULL if ty_route_workspace_size()
+ * says 0. */
 TY_API ty_status ty_route(ty_device device, const ty_route_args* args, ty_workspace* workspace, void* stream);
 
 /* Says in words which path `args` takes on `device`, and why. Pointers in its structs may be NULL. Cut to

@@ -129,8 +129,7 @@ TEST_P(Backward, PaddingAndNanHaveNone) {
 // Large batches take several rows at once, and the last of them may not be there.
 TEST_P(Backward, TheBatchAroundATokenDoesNotMatter) {
   const int64_t many = device.starts_with("simt") ? 203 : 2403;
-  for (const auto& [experts, most] :
-       {std::pair{16, many}, {100, many}, {300, 40}, {1000, 40}}) {
+  for (const auto& [experts, most] : {std::pair{16, many}, {100, many}, {300, 40}, {1000, 40}}) {
     const BackwardProblem all =
         draw_backward({.tokens = most, .experts = experts, .top_k = 4, .dtype = TY_BFLOAT16});
     const std::vector<float> want = backward_on(device, all);
