@@ -50,7 +50,8 @@ class Chooser {
         keys_(experts_),
         groups_(static_cast<size_t>(problem.num_groups)),
         weights_(top_k_) {
-    for (size_t e = 0; e < bias_.size(); ++e) {
+    if (problem.bias == nullptr) return;
+    for (size_t e = 0; e < experts_; ++e) {
       bias_[e] = load(problem.bias, problem.bias_dtype, static_cast<int64_t>(e));
     }
   }

@@ -105,11 +105,9 @@ void Grid::complete(Warp& warp) {
       break;
     }
     case Collective::kReduceMax: {
-      const uint64_t* const highest = std::max_element(brought, brought + width, [](uint64_t a, uint64_t b) {
-        return static_cast<int32_t>(a) < static_cast<int32_t>(b);
-      });
-      const uint64_t result = *highest;
-      give([&](int) { return result; });
+      int32_t highest = INT32_MIN;
+      for (int i = 0; i < width; ++i) highest = std::max(highest, static_cast<int32_t>(brought[i]));
+      give([&](int) { return uint64_t{static_cast<uint32_t>(highest)}; });
       break;
     }
   }
