@@ -78,6 +78,14 @@ std::vector<Case> cases() {
     shape.weights = TY_GATE_RAW;
     all.push_back({"unbiased_groups_" + std::to_string(groups), shape});
   }
+  // Groups of two, of which some have a zero of either sign for their best, at the border of those that are
+  // kept.
+  for (const uint64_t seed : {4, 5, 10}) {
+    GateShape shape{.tokens = 8, .experts = 64, .top_k = 32, .groups = 32, .kept_groups = 23};
+    shape.logits = Logits::kSpecial;
+    shape.seed = seed;
+    all.push_back({"zeros_of_either_sign_" + std::to_string(seed), shape});
+  }
   for (const int misalignment : {1, 2, 3}) {
     GateShape shape = grouped;
     shape.row_stride = 256 + misalignment;
