@@ -25,6 +25,20 @@ struct Tiles {
   constexpr int64_t pairs() const { return int64_t{blocks} * tile(); }
 };
 
+// Whether each launch of a list is the first that holds some problem.
+constexpr bool each_is_chosen(std::span<const Tiles> list) {
+  for (size_t later = 0; later < list.size(); ++later) {
+    for (size_t sooner = 0; sooner < later; ++sooner) {
+      const bool same_kind = list[sooner].wide() == list[later].wide();
+      if (same_kind && list[sooner].experts >= list[later].experts &&
+          list[sooner].pairs() >= list[later].pairs()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 struct AlignKernels {
   std::span<const Block> everywhere;  // the first that holds all pairs runs,
   int64_t everywhere_pairs;           // up to so many pairs
@@ -42,6 +56,7 @@ inline constexpr Tiles kHopperTiles[] = {
     {32, 4, 768, 256, 4, 512},    {64, 8, 1024, 512, 4, 512},   {120, 8, 1024, 512, 4, 512},
     {120, 8, 1024, 512, 12, 512}, {120, 8, 1024, 512, 3, 4096}, {120, 8, 1024, 512, 16, 4096},
 };
+static_assert(each_is_chosen(kHopperTiles));
 inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 4096, kHopperTiles, {1024, 8}, 120, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
@@ -49,22 +64,25 @@ inline constexpr Tiles kAmpereTiles[] = {
     {16, 1, 1024, 256, 4, 256}, {32, 1, 1024, 768, 4, 256}, {64, 1, 1024, 768, 8, 256},
     {16, 1, 1024, 256, 4, 512}, {32, 1, 1024, 512, 4, 512}, {64, 1, 1024, 512, 8, 512},
 };
+static_assert(each_is_chosen(kAmpereTiles));
 inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 4096, kAmpereTiles, {1024, 8}, 64, 1};
 
 // AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
 inline constexpr Block kAmdEverywhere[] = {{256, 1}, {512, 8}};
 inline constexpr Tiles kAmdTiles[] = {{32, 1, 256, 256, 4, 256}, {128, 1, 256, 256, 4, 256}};
+static_assert(each_is_chosen(kAmdTiles));
 inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 128, 1};
 
 // The executor: a fiber per thread, so small blocks, and every kind of launch at sizes that it runs in a
 // moment.
 inline constexpr Block kSimtEverywhere[] = {{64, 1}, {64, 8}, {128, 32}};
 inline constexpr Tiles kSimtTiles[] = {
-    {4, 1, 256, 256, 4, 256},  {4, 4, 384, 128, 4, 256},  {10, 1, 384, 128, 8, 256},
-    {8, 4, 512, 256, 4, 256},  {4, 1, 512, 512, 4, 512},  {4, 4, 1024, 512, 8, 512},
-    {8, 8, 256, 256, 1, 2048}, {8, 8, 512, 256, 3, 2048}, {16, 8, 256, 256, 4, 2048},
-    {8, 8, 512, 512, 2, 4096},
+    {4, 4, 384, 128, 4, 256},   {4, 1, 256, 256, 4, 256},  {8, 4, 512, 256, 4, 256},
+    {10, 1, 384, 128, 12, 256}, {4, 4, 640, 128, 4, 512},  {4, 1, 512, 512, 4, 512},
+    {4, 4, 1024, 512, 8, 512},  {8, 8, 256, 256, 1, 2048}, {8, 8, 512, 256, 3, 2048},
+    {16, 8, 256, 256, 4, 2048}, {8, 8, 512, 512, 2, 4096},
 };
+static_assert(each_is_chosen(kSimtTiles));
 inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
 
 }  // namespace tokenyard::tuning

@@ -1,6 +1,7 @@
 // Shapes that once broke somebody's kernel, or sit on a border of ours, each on every device and path.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "device.hpp"
 #include "expect.hpp"
 #include "harness/problem.hpp"
+#include "tuning/align.hpp"
 
 namespace tokenyard::test {
 namespace {
@@ -148,12 +150,26 @@ INSTANTIATE_TEST_SUITE_P(Align, Borders,
                                                           1024, 1025, 2047, 2048, 2049, 8191, 8192, 8193),
                                           testing::Values(8, 300)),
                          border_name);
-INSTANTIATE_TEST_SUITE_P(AlignWide, Borders,
-                         testing::Combine(testing::ValuesIn(kAllDevices),
-                                          testing::Values(2047, 2048, 2049, 6143, 6144, 6145, 8191, 8192,
-                                                          8193, 16384, 16385),
-                                          testing::Values(513, 2048, 4096)),
-                         border_name);
+// The last problem of each launch of a list, and the first that is too large for it.
+std::vector<std::tuple<std::string, int64_t, int32_t>> tile_borders() {
+  std::vector<std::tuple<std::string, int64_t, int32_t>> all;
+  const auto add = [&](const std::string& device, const tuning::AlignKernels& kernels) {
+    for (const tuning::Tiles& tiles : kernels.tiles) {
+      for (const int64_t pairs : {tiles.pairs(), tiles.pairs() + 1}) {
+        all.emplace_back(device, pairs, tiles.experts);
+        if (tiles.wide()) all.emplace_back(device, pairs, tiles.experts / 2 + 1);
+      }
+    }
+  };
+  add("simt32", tuning::kSimt);
+  add("simt64", tuning::kSimt);
+  add("cuda", tuning::kHopper);
+  add("hip", tuning::kAmd);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(AlignTiles, Borders, testing::ValuesIn(tile_borders()), border_name);
 INSTANTIATE_TEST_SUITE_P(AlignLarge, Borders,
                          testing::Combine(testing::ValuesIn(kAllDevices),
                                           testing::Values(65535, 65536, 65537), testing::Values(256)),
