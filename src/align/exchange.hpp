@@ -4,8 +4,8 @@
 // A word holds the epoch of the launch that wrote it and a count, or two. Whoever needs a count polls the
 // word itself: no barrier, no flag beside the data, nothing to clear between launches, and no ordering of one
 // word against another to get wrong. The epoch lives in the workspace's head. One thread of a block reads it,
-// and the block's words depend on what it read; block 0 advances it when it has seen a word of every block,
-// so no block can read it too late.
+// before the block sends or publishes anything; block 0 advances it when it has seen a word of every row,
+// which all blocks of the row have contributed to. So no block can read it too late.
 //
 // The epoch of a word has 32 bits. Every word is written anew at least once in 2^31 launches (advance() sees
 // to those that no launch used), so none is ever old enough to be taken for a fresh one.
@@ -52,7 +52,7 @@ class Exchange {
     return gpu.load(epoch_);
   }
   static TY_DEVICE uint64_t tag(uint64_t epoch) { return (epoch + 1) << kEpochBit; }
-  // By one thread of the grid, when it has seen a word of every block.
+  // By one thread of the grid, when its block has seen a word of every row.
   template <class Thread>
   TY_DEVICE void advance(Thread& gpu, uint64_t epoch) const {
     gpu.store(epoch_, epoch + 1);

@@ -20,8 +20,9 @@
 // What orders what. Both inboxes are opened before arrive_cluster, so after wait_cluster all may send.
 // Everybody reads what came after having awaited its inbox, or after a barrier with threads that have. A
 // block ends when it has all that its neighbours send it: nothing arrives after its end. The epoch is
-// advanced by block 0 when it has the cursors of all owners of its cluster; each had to see this launch's
-// word of each column of its slice in every row, and whoever wrote one had read the epoch before.
+// advanced by block 0 when it has the cursors of all owners of its cluster and has seen this launch's words
+// of the first slice in every row: who wrote them had the counts of all blocks of a cluster, and each had
+// read the epoch before it sent them.
 #pragma once
 
 #include <cstdint>
