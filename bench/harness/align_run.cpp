@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "harness/guarded_buffer.hpp"
+#include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
 namespace {
@@ -220,10 +221,7 @@ Status run_align(ty_device device, const AlignProblem& problem, const AlignOptio
   std::optional<AlignRun> run;
   TY_RETURN_IF_ERROR(AlignRun::create(device, problem, options, run));
   TY_RETURN_IF_ERROR(run->launch(nullptr));
-  const Backend* backend = nullptr;
-  const DeviceProperties* properties = nullptr;
-  TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
-  TY_RETURN_IF_ERROR(backend->runtime->synchronize(nullptr));
+  TY_RETURN_IF_ERROR(synchronize(device));
   return run->collect(outputs);
 }
 

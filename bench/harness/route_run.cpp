@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "harness/synchronize.hpp"
+
 namespace tokenyard::harness {
 
 RouteCall::RouteCall(const RouteShape& shape, ty_route_path path)
@@ -59,10 +61,7 @@ Status run_route(ty_device device, const RouteProblem& problem, const RouteOptio
   std::optional<RouteRun> run;
   TY_RETURN_IF_ERROR(RouteRun::create(device, problem, options, run));
   TY_RETURN_IF_ERROR(run->launch(nullptr));
-  const Backend* backend = nullptr;
-  const DeviceProperties* properties = nullptr;
-  TY_RETURN_IF_ERROR(find_device(device, &backend, &properties));
-  TY_RETURN_IF_ERROR(backend->runtime->synchronize(nullptr));
+  TY_RETURN_IF_ERROR(synchronize(device));
   return run->collect(outputs);
 }
 

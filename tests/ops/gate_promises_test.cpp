@@ -40,18 +40,7 @@ class GatePromises : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Gate, GatePromises, testing::ValuesIn(kRealDevices),
                          [](const auto& info) { return info.param; });
 
-const GateShape kDeepSeek{.tokens = 40,
-                          .experts = 256,
-                          .top_k = 8,
-                          .dtype = TY_BFLOAT16,
-                          .score = TY_GATE_SIGMOID,
-                          .bias = true,
-                          .groups = 8,
-                          .kept_groups = 4,
-                          .group_score = TY_GATE_GROUP_TOP2,
-                          .weights = TY_GATE_RENORMALIZED,
-                          .epsilon = 1e-20f,
-                          .scale = 2.5f};
+const GateShape kDeepSeek = deepseek_v3(40);
 
 // Counts are cleared by each call, and nothing else is kept from one to the next.
 TEST_P(GatePromises, OtherLogitsThroughTheSameBuffers) {

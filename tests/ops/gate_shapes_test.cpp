@@ -44,18 +44,7 @@ std::vector<Case> cases() {
     }
   }
   // DeepSeek-V3's choice on rows of every kind.
-  const GateShape grouped{.tokens = 6,
-                          .experts = 256,
-                          .top_k = 8,
-                          .dtype = TY_BFLOAT16,
-                          .score = TY_GATE_SIGMOID,
-                          .bias = true,
-                          .groups = 8,
-                          .kept_groups = 4,
-                          .group_score = TY_GATE_GROUP_TOP2,
-                          .weights = TY_GATE_RENORMALIZED,
-                          .epsilon = 1e-20f,
-                          .scale = 2.5f};
+  const GateShape grouped = deepseek_v3(6);
   static constexpr const char* kNames[] = {"normal", "low",       "high",    "extreme", "ties",
                                            "equal",  "ascending", "special", "nan"};
   for (int kind = 0; kind < 9; ++kind) {

@@ -30,19 +30,7 @@ class RoutePromises : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Route, RoutePromises, testing::ValuesIn(kRealDevices),
                          [](const auto& info) { return info.param; });
 
-const RouteShape kDeepSeek{.gate = {.tokens = 40,
-                                    .experts = 256,
-                                    .top_k = 8,
-                                    .dtype = TY_BFLOAT16,
-                                    .score = TY_GATE_SIGMOID,
-                                    .bias = true,
-                                    .groups = 8,
-                                    .kept_groups = 4,
-                                    .group_score = TY_GATE_GROUP_TOP2,
-                                    .weights = TY_GATE_RENORMALIZED,
-                                    .epsilon = 1e-20f,
-                                    .scale = 2.5f},
-                           .block = 16};
+const RouteShape kDeepSeek{.gate = deepseek_v3(40), .block = 16};
 
 // Nothing is kept from one call to the next.
 TEST_P(RoutePromises, OtherLogitsThroughTheSameBuffers) {

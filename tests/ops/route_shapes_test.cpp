@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device.hpp"
+#include "gate_expect.hpp"
 #include "route_expect.hpp"
 #include "runtime/backend.hpp"
 
@@ -13,19 +14,7 @@ namespace {
 
 using harness::RouteShape;
 
-const RouteShape kDeepSeek{.gate = {.tokens = 1,
-                                    .experts = 256,
-                                    .top_k = 8,
-                                    .dtype = TY_BFLOAT16,
-                                    .score = TY_GATE_SIGMOID,
-                                    .bias = true,
-                                    .groups = 8,
-                                    .kept_groups = 4,
-                                    .group_score = TY_GATE_GROUP_TOP2,
-                                    .weights = TY_GATE_RENORMALIZED,
-                                    .epsilon = 1e-20f,
-                                    .scale = 2.5f},
-                           .block = 128};
+const RouteShape kDeepSeek{.gate = deepseek_v3(1), .block = 128};
 
 // On the devices that have a launch for it.
 class OneLaunch : public testing::TestWithParam<std::string> {
