@@ -67,8 +67,6 @@ GraphTimer::GraphTimer(Runtime& runtime, Stream stream, Caches caches) : runtime
 }
 
 Quantiles GraphTimer::time(const std::function<Status(size_t)>& call) const {
-  // See Runtime::launch_linked(). Before the calls are recorded: a graph keeps the state that it was made in.
-  CallGraph(runtime_, stream_, [&](size_t) { return runtime_.launch_linked(stream_); }).warm_up();
   const CallGraph calls(runtime_, stream_, [&](size_t i) -> Status {
     if (flushes_) TY_RETURN_IF_ERROR(runtime_.fill(flushed_.get(), 0, kFlushedBytes, stream_));
     return call(i);

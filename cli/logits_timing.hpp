@@ -23,16 +23,15 @@ namespace tokenyard::cli {
 template <class Problem, class Run, class Options, class Outputs>
 class LogitsTimer {
  public:
-  LogitsTimer(const Device& device, std::vector<Problem> inputs, const Options& options)
+  LogitsTimer(const Device& device, std::vector<Problem> inputs, Options options)
       : device_(device), inputs_(std::move(inputs)) {
+    require(device.runtime().create_stream(&options.stream));
+    stream_ = owned(device.runtime(), options.stream, &Runtime::destroy_stream);
     for (const Problem& input : inputs_) {
       std::optional<Run> run;
       require(Run::create(device.id, input, options, run));
       runs_.push_back(std::move(*run));
     }
-    Stream stream = nullptr;
-    require(device.runtime().create_stream(&stream));
-    stream_ = owned(device.runtime(), stream, &Runtime::destroy_stream);
   }
   ~LogitsTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
 

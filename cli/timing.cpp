@@ -78,14 +78,13 @@ AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> 
                        const harness::AlignOptions& options)
     : device_(device), inputs_(std::move(inputs)), options_(options) {
   Runtime& runtime = device.runtime();
+  require(runtime.create_stream(&options_.stream));
+  stream_ = owned(runtime, options_.stream, &Runtime::destroy_stream);
   for (const harness::AlignProblem& input : inputs_) {
     std::optional<harness::AlignRun> run;
-    require(harness::AlignRun::create(device.id, input, options, run));
+    require(harness::AlignRun::create(device.id, input, options_, run));
     runs_.push_back(std::move(*run));
   }
-  Stream stream = nullptr;
-  require(runtime.create_stream(&stream));
-  stream_ = owned(runtime, stream, &Runtime::destroy_stream);
 }
 
 AlignTimer::~AlignTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }

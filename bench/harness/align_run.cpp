@@ -56,7 +56,8 @@ struct AlignRun::State {
 
   Status allocate(const char* name, int64_t elements, size_t element_bytes, GuardedBuffer& buffer) {
     return GuardedBuffer::create(*runtime, name, static_cast<size_t>(elements) * element_bytes,
-                                 static_cast<size_t>(options.misalignment) * element_bytes, buffer);
+                                 static_cast<size_t>(options.misalignment) * element_bytes, buffer,
+                                 options.stream);
   }
 
   Status allocate_output(const char* name, int64_t elements, GuardedBuffer& buffer, int32_t*& argument) {
@@ -96,10 +97,11 @@ struct AlignRun::State {
     size_t bytes = 0;
     TY_RETURN_IF_ERROR(as_status(ty_align_workspace_size(device, &args, &bytes)));
     if (bytes == 0) return {};
-    TY_RETURN_IF_ERROR(GuardedBuffer::create(*runtime, "workspace", bytes, 0, workspace_memory));
     TY_RETURN_IF_ERROR(
-        as_status(ty_workspace_create(device, workspace_memory.data(), bytes, nullptr, &workspace)));
-    return runtime->synchronize(nullptr);
+        GuardedBuffer::create(*runtime, "workspace", bytes, 0, workspace_memory, options.stream));
+    TY_RETURN_IF_ERROR(
+        as_status(ty_workspace_create(device, workspace_memory.data(), bytes, options.stream, &workspace)));
+    return runtime->synchronize(options.stream);
   }
 
   // Between the rows stand ids that look valid, so that a wrong stride shows.

@@ -85,7 +85,8 @@ struct GateRun::State {
 
   Status allocate(const char* name, int64_t elements, size_t element_bytes, GuardedBuffer& buffer) {
     return GuardedBuffer::create(*runtime, name, static_cast<size_t>(elements) * element_bytes,
-                                 static_cast<size_t>(options.misalignment) * element_bytes, buffer);
+                                 static_cast<size_t>(options.misalignment) * element_bytes, buffer,
+                                 options.stream);
   }
 
   Status set(const char* name, size_t element_bytes, Bytes image, Input& input) {

@@ -36,6 +36,7 @@ struct GateOptions {
   int32_t lanes = 0;
   bool optional_outputs = true;  // counts and physical_counts
   int misalignment = 0;          // elements by which every buffer is moved off its 256-byte alignment
+  Stream stream = nullptr;       // fills memory: see AlignOptions
 };
 
 // Device memory for one problem. Buffers end in guard words; outputs and guards are poisoned.

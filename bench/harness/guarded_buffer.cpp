@@ -15,13 +15,14 @@ constexpr size_t kGuard = 256;
 }  // namespace
 
 Status GuardedBuffer::create(Runtime& runtime, std::string name, size_t bytes, size_t misalignment,
-                             GuardedBuffer& buffer) {
+                             GuardedBuffer& buffer, Stream stream) {
   buffer = GuardedBuffer();
   buffer.name_ = std::move(name);
   buffer.front_ = kGuard + misalignment;
   buffer.bytes_ = bytes;
   TY_RETURN_IF_ERROR(runtime.allocate(buffer.front_ + bytes + kGuard, &buffer.memory_));
   buffer.runtime_ = &runtime;
+  buffer.stream_ = stream;
   return buffer.poison();
 }
 
@@ -29,6 +30,7 @@ GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move
 
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   std::swap(runtime_, other.runtime_);
+  std::swap(stream_, other.stream_);
   std::swap(name_, other.name_);
   std::swap(memory_, other.memory_);
   std::swap(front_, other.front_);
@@ -40,10 +42,10 @@ GuardedBuffer::~GuardedBuffer() {
   if (runtime_ != nullptr) static_cast<void>(runtime_->free(memory_));
 }
 
-// Other streams do not wait for the default one, so these wait for it.
+// Other streams do not wait for this one, so these wait for it.
 Status GuardedBuffer::poison() {
-  TY_RETURN_IF_ERROR(runtime_->fill(memory_, kPoison, front_ + bytes_ + kGuard, nullptr));
-  return runtime_->synchronize(nullptr);
+  TY_RETURN_IF_ERROR(runtime_->fill(memory_, kPoison, front_ + bytes_ + kGuard, stream_));
+  return runtime_->synchronize(stream_);
 }
 
 Status GuardedBuffer::write(const void* contents) {

@@ -14,8 +14,9 @@ namespace tokenyard::harness {
 class GuardedBuffer {
  public:
   // `bytes` between guards of poison, `misalignment` bytes off the 256 that an allocation is aligned to.
+  // Filled on `stream`: see AlignOptions.
   static Status create(Runtime& runtime, std::string name, size_t bytes, size_t misalignment,
-                       GuardedBuffer& buffer);
+                       GuardedBuffer& buffer, Stream stream = nullptr);
   GuardedBuffer() = default;
   GuardedBuffer(GuardedBuffer&&) noexcept;
   GuardedBuffer& operator=(GuardedBuffer&&) noexcept;
@@ -32,6 +33,7 @@ class GuardedBuffer {
 
  private:
   Runtime* runtime_ = nullptr;
+  Stream stream_ = nullptr;
   std::string name_;
   void* memory_ = nullptr;
   size_t front_ = 0;  // bytes of the guard in front

@@ -21,12 +21,16 @@ Status RouteRun::create(ty_device device, const RouteProblem& problem, const Rou
   std::optional<AlignRun> align;
   const AlignShape align_shape = problem.shape.align();
   const std::vector<int64_t> no_ids(static_cast<size_t>(align_shape.tokens * align_shape.top_k), -1);
-  TY_RETURN_IF_ERROR(GateRun::create(
-      device, problem.gate,
-      {.optional_outputs = options.optional_outputs, .misalignment = options.misalignment}, gate));
-  TY_RETURN_IF_ERROR(AlignRun::create(
-      device, problem.align(no_ids),
-      {.optional_outputs = options.optional_outputs, .misalignment = options.misalignment}, align));
+  TY_RETURN_IF_ERROR(GateRun::create(device, problem.gate,
+                                     {.optional_outputs = options.optional_outputs,
+                                      .misalignment = options.misalignment,
+                                      .stream = options.stream},
+                                     gate));
+  TY_RETURN_IF_ERROR(AlignRun::create(device, problem.align(no_ids),
+                                      {.optional_outputs = options.optional_outputs,
+                                       .misalignment = options.misalignment,
+                                       .stream = options.stream},
+                                      align));
   run = RouteRun(device, options.path, std::move(*gate), std::move(*align));
   return {};
 }

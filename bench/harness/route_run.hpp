@@ -25,6 +25,7 @@ struct RouteOptions {
   ty_route_path path = TY_ROUTE_AUTO;
   bool optional_outputs = true;  // of both operations
   int misalignment = 0;          // elements by which every buffer is moved off its 256-byte alignment
+  Stream stream = nullptr;       // fills memory: see AlignOptions
 };
 
 class RouteRun {

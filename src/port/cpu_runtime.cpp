@@ -108,7 +108,6 @@ Status CpuRuntime::record(Event, Stream) { return unsupported("an event"); }
 Status CpuRuntime::elapsed_us(Event, Event, double&) { return unsupported("an event"); }
 
 Status CpuRuntime::launch_empty(Stream) { return {}; }
-Status CpuRuntime::launch_linked(Stream) { return {}; }
 Status CpuRuntime::launch_holder(int, double, Stream) {
   return {TY_UNSUPPORTED, "launch_holder: this backend has no multiprocessors to hold, expected a GPU"};
 }

@@ -33,7 +33,6 @@ class CpuRuntime : public Runtime {
   Status elapsed_us(Event from, Event to, double& us) override;
 
   Status launch_empty(Stream stream) override;
-  Status launch_linked(Stream stream) override;
   Status launch_holder(int multiprocessors, double seconds, Stream stream) override;
 };
 

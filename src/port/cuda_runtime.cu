@@ -6,13 +6,6 @@
 namespace tokenyard::port::cuda {
 namespace {
 
-__global__ void linked_kernel() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 struct Api {
   using Error = cudaError_t;
   using Stream = cudaStream_t;
@@ -58,19 +51,6 @@ struct Api {
   }
   static Error memcpy_on_device(void* to, const void* from, size_t bytes, Stream stream) {
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
-  }
-
-  static Error launch_linked(Stream stream) {
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(8);
-    config.blockDim = dim3(256);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, linked_kernel);
   }
 
   static __device__ uint64_t device_nanoseconds() {

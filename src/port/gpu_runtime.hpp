@@ -114,10 +114,6 @@ class GpuRuntime final : public Runtime {
     return check(Api::get_last_error(), "launch an empty kernel");
   }
 
-  Status launch_linked(Stream stream) override {
-    return check(Api::launch_linked(gpu(stream)), "launch a linked kernel");
-  }
-
   // A block with all the shared memory that there is leaves no room for another.
   Status launch_holder(int multiprocessors, double seconds, Stream stream) override {
     size_t bytes = 0;

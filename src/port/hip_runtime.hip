@@ -51,11 +51,6 @@ struct Api {
   }
 
   // The clock of these cards ticks at 100 MHz.
-  static Error launch_linked(Stream stream) {  // there are no linked launches here
-    empty_kernel<<<dim3(1), dim3(32), 0, stream>>>();
-    return hipGetLastError();
-  }
-
   static __device__ uint64_t device_nanoseconds() { return 10 * __builtin_amdgcn_s_memrealtime(); }
 
   static Error take_all_shared_memory(void (*)(uint64_t), size_t* bytes) {

@@ -39,7 +39,6 @@ class SimtRuntime final : public CpuRuntime {
   }
 
   Status launch_empty(Stream stream) override { return Port<WarpSize>::launch(Empty{}, 1, stream); }
-  Status launch_linked(Stream stream) override { return launch_empty(stream); }
 };
 
 }  // namespace

@@ -60,11 +60,6 @@ class Runtime {
   // Launches a kernel that does nothing: the floor of every measurement.
   virtual Status launch_empty(Stream stream) = 0;
 
-  // Launches the same, told to begin before what precedes it in the stream has ended, where a device can.
-  // After host work (a copy, a fill) launches take longer for some time; a replayed graph of linked ones ends
-  // that state, so that measurements begin from the same one.
-  virtual Status launch_linked(Stream stream) = 0;
-
   // Launches a kernel that takes whole multiprocessors for itself for a while: what other launches must
   // live with.
   virtual Status launch_holder(int multiprocessors, double seconds, Stream stream) = 0;

@@ -50,10 +50,6 @@ class ClockworkRuntime final : public CpuRuntime {
     delete static_cast<double*>(event);
     return {};
   }
-  Status launch_linked(Stream) override {
-    call("linked", 1);
-    return {};
-  }
   Status record(Event event, Stream) override {
     *static_cast<double*>(event) = now_us_;
     return {};
