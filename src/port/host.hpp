@@ -203,25 +203,27 @@ class Thread {
   template <class T>
   T fetch_add(T* at, std::type_identity_t<T> value, const Site& site = Site::current()) const {
     expect_aligned(at, sizeof(T), site);
-    simt::before_add(value != 0);
+    simt::before_add(value != 0, site);
     return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
   }
 
   Vec4 load4(const int32_t* from, const Site& site = Site::current()) const {
     expect_aligned(from, sizeof(Vec4), site);
+    simt::expect_awaited(site);
     return {from[0], from[1], from[2], from[3]};
   }
   void store4(int32_t* to, Vec4 value, const Site& site = Site::current()) const {
     expect_aligned(to, sizeof(Vec4), site);
+    simt::expect_awaited(site);
     to[0] = value.x;
     to[1] = value.y;
     to[2] = value.z;
     to[3] = value.w;
   }
 
-  // launches: one ends before the next begins
+  // launches: one ends before the next begins, but a linked one must not rely on it
   void let_next_begin() const {}
-  void await_previous() const {}
+  void await_previous() const { simt::await_previous(); }
 
   // waiting
   void delay() const {}
@@ -249,7 +251,7 @@ class Thread {
   static T load(const T* from, std::memory_order order, const Site& site) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8);
     expect_aligned(from, sizeof(T), site);
-    simt::before_load();
+    simt::before_load(site);
     return std::atomic_ref(*const_cast<T*>(from)).load(order);
   }
 
@@ -257,7 +259,7 @@ class Thread {
   static void store(T* to, T value, std::memory_order order, const Site& site) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8);
     expect_aligned(to, sizeof(T), site);
-    simt::before_store(to, simt::to_bits(value), sizeof(T));
+    simt::before_store(to, simt::to_bits(value), sizeof(T), site);
     std::atomic_ref(*to).store(value, order);
   }
 
@@ -278,7 +280,7 @@ struct Port {
   // Runs the kernel and returns when it is done; `stream` has no meaning here. Besides the launch's own
   // errors it returns those that the executor finds in the kernel.
   template <class Kernel>
-  static Status launch(const Kernel& kernel, int blocks, void* /*stream*/, bool /*linked*/ = false) {
+  static Status launch(const Kernel& kernel, int blocks, void* /*stream*/, bool linked = false) {
     simt::Launch launch{};
     launch.type = &typeid(Kernel);
     launch.kernel = &kernel;
@@ -291,6 +293,7 @@ struct Port {
     launch.warp_size = WarpSize;
     launch.cluster = Kernel::cluster;
     launch.cooperative = Kernel::cooperative;
+    launch.linked = linked;
     return simt::launch(launch);
   }
 

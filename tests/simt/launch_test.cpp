@@ -55,6 +55,44 @@ TEST(Launch, RunsAfterAnError) {
   }
 }
 
+Status run_linked(const auto& kernel) { return port::host::Port<32>::launch(kernel, 3, nullptr, true); }
+
+TEST(LinkedLaunch, HasToWaitBeforeItTouchesGlobalMemory) {
+  alignas(16) int32_t word[4] = {};
+  const auto expect = [](const Status& status, const std::string& what) {
+    EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
+  };
+  EXPECT_TRUE(run_linked(kernel([&](auto& gpu) {
+                gpu.let_next_begin();
+                gpu.sync_block();
+                gpu.await_previous();
+                gpu.fetch_add(&word[0], 1);
+              })).ok());
+  EXPECT_EQ(word[0], 3 * kThreads);
+
+  const std::string too_early = "global memory in a linked launch, before await_previous()";
+  expect(run_linked(kernel([&](auto& gpu) {
+           gpu.load(&word[0]);
+           gpu.await_previous();
+         })),
+         too_early);
+  expect(run_linked(kernel([&](auto& gpu) {
+           if (gpu.thread() > 0) gpu.await_previous();  // each thread has to
+           gpu.sync_block();
+           gpu.store(&word[0], 1);
+           gpu.await_previous();
+         })),
+         too_early);
+  expect(run_linked(kernel([&](auto& gpu) {
+           gpu.load4(word);
+           gpu.await_previous();
+         })),
+         too_early);
+  expect(run_linked(kernel([&](auto& gpu) { gpu.sync_block(); })),
+         "left the kernel of a linked launch without await_previous()");
+  EXPECT_TRUE(run<32>(kernel([&](auto& gpu) { gpu.load(&word[0]); }), 3, 0).ok());  // not linked
+}
+
 // The order in which threads come to three places, as tickets.
 std::vector<int32_t> order(uint64_t seed) {
   constexpr int kBlocks = 12;

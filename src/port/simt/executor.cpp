@@ -54,13 +54,24 @@ void* remote_memory(void* own, int cluster, int rank, const Site& site) {
   return running->remote_memory(own, cluster, rank, site);
 }
 
-void before_load() { running->step(false); }
+void await_previous() { running->await_previous(); }
 
-void before_store(const void* cell, uint64_t bits, size_t bytes) {
+void expect_awaited(const Site& site) { running->expect_awaited(site); }
+
+void before_load(const Site& site) {
+  expect_awaited(site);
+  running->step(false);
+}
+
+void before_store(const void* cell, uint64_t bits, size_t bytes, const Site& site) {
+  expect_awaited(site);
   running->step(load_bits(cell, bytes) != bits);
 }
 
-void before_add(bool changes) { running->step(changes); }
+void before_add(bool changes, const Site& site) {
+  expect_awaited(site);
+  running->step(changes);
+}
 
 void before_shared_read(const Mark& mark, const Site& site) {
   running->step(false);

@@ -40,6 +40,7 @@ struct Launch {
   int warp_size;
   int cluster;
   bool cooperative;
+  bool linked;
 };
 
 Status launch(const Launch& launch);
@@ -68,11 +69,15 @@ void* shared_memory(size_t bytes, const std::type_info& type, const Site& site);
 // The same place in the shared memory of a block of this cluster.
 void* remote_memory(void* own, int cluster, int rank, const Site& site);
 
+// In a linked launch every thread has to call it, before it touches global memory.
+void await_previous();
+void expect_awaited(const Site& site);
+
 // Before an access to global memory, so that others may run first. A launch in which nothing changes any
 // more is stuck: that is why stores and additions say whether they change anything.
-void before_load();
-void before_store(const void* cell, uint64_t bits, size_t bytes);
-void before_add(bool changes);
+void before_load(const Site& site);
+void before_store(const void* cell, uint64_t bits, size_t bytes, const Site& site);
+void before_add(bool changes, const Site& site);
 
 // The same for shared memory, where every element has a mark that says whether it was written; shared.hpp.
 using Mark = unsigned char;

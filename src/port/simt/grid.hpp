@@ -60,6 +60,7 @@ struct Lane {
   int thread = 0;                  // in the block
   int index = 0;                   // in the warp
   bool inside = false;             // has entered the kernel and not returned
+  bool awaited = false;            // the launch before, if this one is linked to it
   const char* waits_in = nullptr;  // the operation, or nullptr if it does not wait
   Site site;                       // of that operation
   uint64_t value = 0;              // what it brings to a collective, then what it gets
@@ -133,6 +134,10 @@ class Grid {
   void arrive_cluster(int size, const Site& site);
   void wait_cluster(const Site& site);
   void pause(const Site& site);
+  void await_previous() { current_->awaited = true; }
+  void expect_awaited(const Site& site) {
+    if (!current_->awaited) fail("global memory in a linked launch, before await_previous()", site);
+  }
   void* shared_memory(size_t bytes, const std::type_info& type, const Site& site);
   void* remote_memory(void* own, int cluster, int rank, const Site& site);
   void before_shared_read(const Mark& mark, const Site& site);

@@ -159,6 +159,7 @@ void Grid::lane_main() {
     const Block& block = *lane.warp->block;
     Cluster& cluster = *block.cluster;
     lane.inside = true;
+    lane.awaited = !grid.launch_.linked;
     lane.arrived_cluster = nullptr;
     acquire(&cluster.begun);
     try {
@@ -177,6 +178,8 @@ void Grid::leave(Lane& lane) {
   Block& block = *warp.block;
   Cluster& cluster = *block.cluster;
   if (!lane.fiber.stack_suffices()) return record("the thread's stack overflowed", lane, nullptr);
+  if (!lane.awaited)
+    return record("left the kernel of a linked launch without await_previous()", lane, nullptr);
   if (warp.met != 0) {
     return record(text("left the kernel while other lanes of its warp wait for it in ", name(warp.kind),
                        "() at ", place(warp.site)),
