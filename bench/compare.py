@@ -163,6 +163,7 @@ def measure(shape, library):
             "order": implementation.order,
             "padding_written": implementation.padding_written,
             "cold": False,
+            "linked": False,
             "floor_us": round(floor, 3),
             "us_p20": round(float(p20), 3),
             "us_p50": round(float(p50), 3),

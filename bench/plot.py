@@ -98,6 +98,7 @@ def main():
         "distribution": args.distribution,
         "dtype": "int32",
         "cold": args.cold,
+        "linked": False,
     }
     lines = series(
         [rows for _, rows in recorded],

@@ -3,7 +3,7 @@
 import json
 import sys
 
-CASE = ("op", "tokens", "top_k", "experts", "block", "dtype", "distribution", "cold")
+CASE = ("op", "tokens", "top_k", "experts", "block", "dtype", "distribution", "cold", "linked")
 OURS = "tokenyard"
 
 
@@ -11,8 +11,10 @@ def read(path):
     try:
         with open(path, encoding="utf-8") as file:
             recorded = json.load(file)
+        for row in recorded["results"]:
+            row.setdefault("linked", False)  # older files do not say
         return recorded["context"], recorded["results"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         sys.exit(
             f"{path}: is no result file, expected context and results of tokenyard bench --json: {error!r}"
         )

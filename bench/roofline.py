@@ -129,7 +129,7 @@ def main():
         sys.exit(__doc__)
     _, rows = resultfile.read(sys.argv[1])
     context, results = resultfile.read(sys.argv[2])
-    wanted = {**ncu.SHAPE, "distribution": "uniform", "dtype": "int32", "cold": False}
+    wanted = {**ncu.SHAPE, "distribution": "uniform", "dtype": "int32", "cold": False, "linked": False}
     lines = plot.series([rows], lambda row: all(row[field] == value for field, value in wanted.items()))
     if not any(row["floor_us"] is not None for points in lines.values() for row in points.values()):
         sys.exit(f"{sys.argv[1]}: no row of a GPU has {wanted}, expected the main table of the benchmark")

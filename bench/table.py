@@ -16,6 +16,8 @@ def shape(row):
         ids += f", {row['dtype']}"
     if row["cold"]:
         ids += ", cold"
+    if row["linked"]:
+        ids += ", linked"
     return [str(row["tokens"]), f"{row['top_k']} of {row['experts']}", str(row["block"]), ids]
 
 

@@ -26,6 +26,7 @@ struct BenchAlignCommand {
   bool int64_ids = false;
   bool optional_outputs = false;
   bool cold = false;
+  bool linked = false;
   bool with_baselines = false;
   bool with_candidates = false;
   uint64_t seed = 0;
@@ -93,7 +94,7 @@ void BenchAlignCommand::measure(const Device& device, const Case& one, const Ben
                                 Json& results) const {
   const ty_align_path wanted = path.value_or(TY_ALIGN_AUTO);
   AlignTimer timer(device, rotated_inputs(one.routing, one.shape, kCallsInGraph),
-                   {.path = wanted, .optional_outputs = optional_outputs});
+                   {.path = wanted, .optional_outputs = optional_outputs, .linked = linked});
   std::vector<Implementation> implementations{library(device, timer.args(), timer.stream())};
   const auto add = [&](std::vector<Implementation> others) {
     std::move(others.begin(), others.end(), std::back_inserter(implementations));
@@ -125,7 +126,8 @@ void BenchAlignCommand::measure(const Device& device, const Case& one, const Ben
                                    {"distribution", one.routing.name()},
                                    {"order", implementation.stable ? "stable" : "any"},
                                    {"padding_written", true},
-                                   {"cold", cold}},
+                                   {"cold", cold},
+                                   {"linked", linked}},
                                   timing));
     clear_progress();
     print(table, results.back());
@@ -195,19 +197,24 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
   align.add_flag(
       "--cold", command->cold,
       "overwrite the caches before each call; the time\nthat this takes is measured and taken off");
+  CLI::Option* linked = align.add_flag("--linked", command->linked,
+                                       "link each call to the one before: it begins while\nthat ends");
 #ifdef TOKENYARD_BASELINES
   align
       .add_flag("--baselines", command->with_baselines,
                 "beside each case, other designs on the same\ninputs (bench/baselines), up to 1024 experts")
-      ->excludes(all_outputs);
+      ->excludes(all_outputs)
+      ->excludes(linked);
 #ifdef TOKENYARD_CANDIDATES
   align
       .add_flag("--candidates", command->with_candidates,
                 "beside each case, the launches that tuning chose\nfrom (bench/candidates)")
-      ->excludes(all_outputs);
+      ->excludes(all_outputs)
+      ->excludes(linked);
 #endif
 #else
   static_cast<void>(all_outputs);
+  static_cast<void>(linked);
 #endif
   add_device_option(align, command->device_name);
   add_path_option(align, command->path, "auto, everywhere, grid or split");

@@ -22,7 +22,7 @@ class AlignArgs(ctypes.Structure):
         + [("expert_map", ctypes.c_void_p), ("capacity", ctypes.c_int64)]
         + [(name, ctypes.c_void_p) for name in ("sorted_pair_ids", "block_expert", "num_padded")]
         + [(name, ctypes.c_void_p) for name in ("counts", "offsets", "inverse", "block_rows", "num_dropped")]
-        + [("path", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+        + [("path", ctypes.c_int32), ("linked", ctypes.c_int32)]
     )
 
 

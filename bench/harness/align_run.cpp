@@ -162,6 +162,7 @@ Status AlignRun::create(ty_device device, const AlignProblem& problem, const Ali
   state.shape = problem.shape;
   state.options = options;
   state.args = align_args(problem.shape, options.path);
+  state.args.linked = options.linked ? 1 : 0;
   state.args.capacity = problem.capacity;
   state.map_image = problem.expert_map;
   state.args.expert_map =

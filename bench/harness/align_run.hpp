@@ -42,6 +42,7 @@ struct AlignOptions {
   ty_align_path path = TY_ALIGN_AUTO;
   bool optional_outputs = true;  // counts, offsets, inverse, block_rows, num_dropped
   int misalignment = 0;          // elements by which every buffer is moved off its 256-byte alignment
+  bool linked = false;           // launches may begin before the one before has ended
   // Fills and prepares memory. Where time is taken it must be the stream that is timed: an NVIDIA GPU takes
   // some 0.17 us more for every launch once kernels, fills being such, have run on two streams in turn.
   Stream stream = nullptr;

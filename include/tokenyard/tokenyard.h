@@ -134,8 +134,9 @@ typedef struct ty_align_args {
   int32_t* block_rows;  /* [ceil(capacity / B)] valid pairs in each block, 0 beyond the last */
   int32_t* num_dropped; /* [1] pairs that were not valid */
 
-  int32_t path;     /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
-  int32_t reserved; /* 0 */
+  int32_t path;   /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
+  int32_t linked; /* 1: begins while the kernel before it in the stream ends, where the device can, and waits
+                     inside (programmatic dependent launch); 0: when that has ended */
 } ty_align_args;
 
 /* Every field, so that neither C nor C++ warns about those left out. */
@@ -303,7 +304,8 @@ typedef struct ty_route_args {
 
   /* As for ty_align(), but its ids are gate's, all columns of them: [num_tokens, top_k + num_shared_experts]
    * of num_physical_experts + num_shared_experts experts (num_experts + num_shared_experts without replicas).
-   * The fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts) are not read. */
+   * The fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts) are not read,
+   * nor is `linked`: align is linked to gate. */
   const ty_align_args* align;
 } ty_route_args;
 

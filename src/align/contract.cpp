@@ -79,10 +79,7 @@ Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
   if (args.path < TY_ALIGN_AUTO || args.path > TY_ALIGN_SPLIT) {
     return kCheck.invalid("path", text(args.path), "a ty_align_path", "use TY_ALIGN_AUTO");
   }
-  if (args.reserved != 0) {
-    return kCheck.invalid("reserved", text(args.reserved), "0",
-                          "initialise the struct with TY_ALIGN_ARGS_INIT");
-  }
+  TY_RETURN_IF_ERROR(kCheck.range("linked", args.linked, 0, 1, "pass 1 where the launch may begin early"));
   const int64_t pairs = args.num_tokens * args.top_k;
   const int64_t needed = min_capacity(pairs, experts, args.block_size);
   if (needed < 0) {
@@ -130,6 +127,7 @@ Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
       .block_rows = args.block_rows,
       .num_dropped = args.num_dropped,
       .path = static_cast<ty_align_path>(args.path),
+      .linked = args.linked != 0,
   };
   return {};
 }

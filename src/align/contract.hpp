@@ -34,7 +34,7 @@ struct Problem {
   int32_t* block_rows;
   int32_t* num_dropped;
   ty_align_path path;
-  bool linked = false;  // to the launch that writes topk_ids, which is the one before in the stream
+  bool linked = false;  // to the launch before it in the stream
   bool once = false;    // the call prepares its workspace itself: see ty_align_once()
 
   int64_t num_pairs() const { return num_tokens * top_k; }

@@ -24,7 +24,6 @@ struct Everywhere {
   static constexpr int threads = kThreads;
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
-  static constexpr bool awaits_previous = true;
   static constexpr int kTile = kThreads * kItems;
   static_assert((kOwned == 2 || kOwned == 4 || kOwned == 32) && kItems <= 32 && kTile < 1 << 16);
 
@@ -81,6 +80,7 @@ struct Everywhere {
     count_own(gpu, shared, own);
     gpu.sync_block();
 
+    gpu.let_next_begin();
     const Sums sums = sum_blocks(gpu, shared, first);
     const OwnRun run = find_run(gpu, shared, first, sums.below);
     place(gpu, shared, own, run);

@@ -27,7 +27,6 @@ struct Grid {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kStage == Stage::kWhole;
-  static constexpr bool awaits_previous = false;
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kExperts = kPasses == 1 ? 256 : kMaxExperts;
   static_assert(kStage == Stage::kWhole || kCluster == 1);
@@ -77,6 +76,7 @@ struct Grid {
 
     int32_t expert[kItems];  // of the tile that was read last
     uint64_t epoch = 0;      // in thread 0
+    gpu.await_previous();
     if constexpr (kStage != Stage::kPlace) {
       if (gpu.thread() == 0) epoch = exchange.epoch(gpu);
       count_chunk(gpu, shared, range, expert);
@@ -102,6 +102,7 @@ struct Grid {
         if (is_first) layout = lay_out(gpu, shared, words);
         place(gpu, shared, tile.first, pairs, !one_tile);
       } while (next_tile(tile));
+      gpu.let_next_begin();
       write_rest(gpu, shared, layout, epoch);
     }
     gpu.template wait_cluster<kCluster>();  // until the neighbours have read this block's histogram

@@ -21,7 +21,6 @@ template <class Ids>
 struct Registers {
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
-  static constexpr bool awaits_previous = true;
   static constexpr int threads = 64;  // two warps, or one wave
   static constexpr int kMaxPairs = 32;
 
@@ -40,6 +39,7 @@ struct Registers {
     int32_t expert[1];
     ids.template load<1>(0, gpu.lane(), 1, out.num_pairs, 1, expert);
     ids.resolve(1, expert);
+    gpu.let_next_begin();
 
     // Of every lane's pair: its rank in the expert's run, and its block there.
     const auto same = gpu.match(expert[0]);

@@ -38,7 +38,6 @@ struct Tile {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = kRows > 1;
-  static constexpr bool awaits_previous = true;
   static constexpr int kEach = 4;  // consecutive pairs of a lane
   static constexpr int kPasses = kItems / kEach;
   static constexpr int kTile = kSorters * kItems;
@@ -128,6 +127,7 @@ struct Tile {
     }
     gpu.sync_block();
 
+    gpu.let_next_begin();
     copy_out(gpu, shared);
     write_rest(gpu, shared, run, epoch);
   }

@@ -43,7 +43,6 @@ struct Wide {
   static constexpr int threads = kThreads;
   static constexpr int cluster = kCluster;
   static constexpr bool cooperative = true;
-  static constexpr bool awaits_previous = false;
   static constexpr int kSlice = kExperts / kCluster;
   static constexpr int kTile = kSorters * kItems;
   static_assert(kCluster == 8);  // a holder sends the counts of so many experts
@@ -91,6 +90,7 @@ struct Wide {
     const bool holder = gpu.warp() < kHolders<Thread>;
     const bool sorter = sorter_warp(gpu) >= 0;
 
+    gpu.await_previous();
     int32_t expert[kItems];
     if (sorter) {
       ids.template load<kItems>(gpu.block() * chunk, offset(gpu), Thread::warp_size, length(gpu), rows(),
@@ -129,6 +129,7 @@ struct Wide {
     gpu.sync_block();
     gpu.template await_inbox<kCluster>(shared.cursors_inbox);
 
+    gpu.let_next_begin();
     const Scan slices =
         scan<kCluster>(gpu, [&](int rank) { return static_cast<int32_t>(shared.sums(4 * rank)); });
     copy_out(gpu, shared, slices);

@@ -41,7 +41,7 @@ class Launches {
  private:
   template <class Kernel>
   static Status launch(const Kernel& kernel, int blocks, const Call& call) {
-    return Port::launch(kernel, blocks, call.stream, Kernel::awaits_previous && call.problem.linked);
+    return Port::launch(kernel, blocks, call.stream, call.device.linked && call.problem.linked);
   }
 
   static Status run_everywhere(const Plan& chosen, const Call& call) {

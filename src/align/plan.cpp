@@ -82,6 +82,25 @@ Plan best_plan(const DeviceProperties& device, const AlignKernels& kernels, cons
   return plan;
 }
 
+// What it launches, in words.
+std::string launches(const Plan& plan) {
+  switch (plan.path) {
+    case TY_ALIGN_EVERYWHERE: {
+      const std::string words = text("one launch of ", plan.blocks, " blocks that each read all ids");
+      return plan.owned == 0 ? words + " and write an output block a warp"
+                             : words + text(" and own ", plan.owned, " experts");
+    }
+    case TY_ALIGN_GRID: {
+      std::string words = text("one cooperative launch of ", plan.blocks, " blocks");
+      if (plan.cluster > 1) words += text(" in clusters of ", plan.cluster);
+      words += text(", ", plan.chunk, " pairs each");
+      return words + (plan.tiles > 0 ? ", a tile" : ", in tiles");
+    }
+    default:
+      return text("two launches of ", plan.blocks, " blocks, ", plan.chunk, " pairs each");
+  }
+}
+
 }  // namespace
 
 bool has_optional_outputs(const Problem& problem) {
@@ -151,19 +170,9 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
       words += text(": ", device.name, " has no cooperative launches: ");
       break;
   }
-  switch (plan.path) {
-    case TY_ALIGN_EVERYWHERE:
-      words += text("one launch of ", plan.blocks, " blocks that each read all ids");
-      return plan.owned == 0 ? words + " and write an output block a warp"
-                             : words + text(" and own ", plan.owned, " experts");
-    case TY_ALIGN_GRID:
-      words += text("one cooperative launch of ", plan.blocks, " blocks");
-      if (plan.cluster > 1) words += text(" in clusters of ", plan.cluster);
-      words += text(", ", plan.chunk, " pairs each");
-      return words + (plan.tiles > 0 ? ", a tile" : ", in tiles");
-    default:
-      return words + text("two launches of ", plan.blocks, " blocks, ", plan.chunk, " pairs each");
-  }
+  words += launches(plan);
+  if (problem.linked) words += device.linked ? ", linked" : text(", not linked: ", device.arch, " cannot");
+  return words;
 }
 
 size_t workspace_bytes(const Plan& plan, const AlignKernels& kernels, const Problem& problem) {

@@ -23,7 +23,7 @@ Status run(const Backend& backend, const DeviceProperties& device, const Problem
   }
   TY_RETURN_IF_ERROR(gate::run(backend, device, problem.gate, stream));
   align::Problem order = problem.align;
-  order.linked = device.linked && problem.gate.num_tokens > 0;  // else gate launches nothing
+  order.linked = problem.gate.num_tokens > 0;  // else gate launches nothing
   return backend.align.run(device, order, workspace, stream);
 }
 

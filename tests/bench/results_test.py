@@ -36,6 +36,7 @@ def row(impl="tokenyard", tokens=64, us=2.0, **others):
         "order": "stable",
         "padding_written": True,
         "cold": False,
+        "linked": False,
         "floor_us": 0.8,
         "us_p20": us - 0.1,
         "us_p50": us,
@@ -63,10 +64,10 @@ class Merge(unittest.TestCase):
             [
                 part([row(), row("article")], sm_clock_mhz=1980),
                 part([row(tokens=1)], sm_clock_mhz=1755, command="second"),
-                part([row(cold=True)], sm_clock_mhz=None, command="third"),
+                part([row(cold=True), row(linked=True)], sm_clock_mhz=None, command="third"),
             ]
         )
-        self.assertEqual(rows, [row(), row("article"), row(tokens=1), row(cold=True)])
+        self.assertEqual(rows, [row(), row("article"), row(tokens=1), row(cold=True), row(linked=True)])
         self.assertEqual(context["command"], [CONTEXT["command"], "second", "third"])
         self.assertEqual(context["sm_clock_mhz"], 1755)
         self.assertEqual(context["device"], CONTEXT["device"])

@@ -43,8 +43,8 @@ TEST(Bench, PrintsATableAndWritesTheResultFile) {
   const auto& first = written["results"][0];
   EXPECT_EQ(keys(first),
             (std::vector<std::string>{"op", "impl", "path", "tokens", "top_k", "experts", "block", "dtype",
-                                      "distribution", "order", "padding_written", "cold", "floor_us",
-                                      "us_p20", "us_p50", "us_p80", "host_ns", "verified"}));
+                                      "distribution", "order", "padding_written", "cold", "linked",
+                                      "floor_us", "us_p20", "us_p50", "us_p80", "host_ns", "verified"}));
   for (const auto& row : written["results"]) {
     EXPECT_EQ(row["op"], "align");
     EXPECT_EQ(row["impl"], "tokenyard");

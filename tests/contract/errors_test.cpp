@@ -77,7 +77,7 @@ const Refusal kShapes[] = {
      "1 to 2147483647"},
     {"block_size_negative", [](ValidCall& c) { c.args.block_size = INT_MIN; },
      "align: block_size is -2147483648,", "1 to 2147483647"},
-    {"reserved", [](ValidCall& c) { c.args.reserved = 7; }, "align: reserved is 7,", "0"},
+    {"linked", [](ValidCall& c) { c.args.linked = 7; }, "align: linked is 7,", "0 to 1"},
     {"row_stride_below_top_k", [](ValidCall& c) { c.args.row_stride = 1; }, "align: row_stride is 1,",
      "2 to "},
     {"row_stride_negative", [](ValidCall& c) { c.args.row_stride = -2; }, "align: row_stride is -2,",

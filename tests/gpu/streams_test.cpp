@@ -13,12 +13,14 @@ namespace {
 
 class Overlap : public OnGpu {
  protected:
-  // One run a stream, each of another routing.
+  // One run a stream, each of another routing; every other one linked.
   void start(size_t streams, harness::AlignShape shape) {
     for (size_t i = 0; i < streams; ++i) {
       shape.seed = i;
       const harness::AlignProblem problem = harness::draw(shape);
-      runs.push_back(create(device, problem, options));
+      harness::AlignOptions each = options;
+      each.linked = i % 2 == 1;
+      runs.push_back(create(device, problem, each));
       wanted.push_back(harness::expected(problem));
     }
   }
