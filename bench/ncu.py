@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Profiles align's kernels with Nsight Compute, each path at some numbers of tokens, into a JSON file:
 
-    bench/ncu.py --program build/gpu/bin/tokenyard --out profile.json everywhere:64,1024 grid:16384 split:16384
+    bench/ncu.py --program build/gpu/bin/tokenyard_profile --out profile.json everywhere:64,1024 grid:16384 split:16384
 
 Each launch is the only one of its process, with flushed caches. The whole process is run again for each set of
-counters (application replay): a kernel whose blocks poll each other cannot be replayed alone. What the profiler
-does not know or could not count becomes null.
+counters (application replay): a kernel whose blocks poll each other cannot be replayed alone. The grid path's
+kernels are not launched cooperatively here: see bench/profile/align.cu. What the profiler does not know or could
+not count becomes null.
 """
 
 import argparse
@@ -110,8 +111,7 @@ def profile(program, path, tokens):
         command += ["--replay-mode", "application", "--cache-control", "all", "--clock-control", "none"]
         command += ["--section", "WarpStateStats", "--metrics", ",".join(metrics), "--kernel-name", "run"]
         command += ["--log-file", report.name]
-        command += [program, "verify", "--device", "cuda", "--path", path]
-        command += ["--tokens", str(tokens), "--count", "1"]
+        command += [program, "--path", path, "--tokens", str(tokens)]
         for field, value in SHAPE.items():
             command += [f"--{field.replace('_', '-')}", str(value)]
         print("+", " ".join(command), flush=True)
@@ -135,7 +135,7 @@ def cases(words):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", required=True, metavar="FILE", help="the tokenyard command, with CUDA")
+    parser.add_argument("--program", required=True, metavar="FILE", help="tokenyard_profile, of bench/profile")
     parser.add_argument("--out", required=True, metavar="FILE")
     parser.add_argument("cases", nargs="+", metavar="PATH:TOKENS,...")
     args = parser.parse_args()

@@ -14,6 +14,7 @@ endif()
 add_subdirectory(bench/harness)
 if(TOKENYARD_CUDA)
   add_subdirectory(bench/baselines)  # tokenyard_baselines
+  add_subdirectory(bench/profile)  # tokenyard_profile
   option(TOKENYARD_CANDIDATES "Build the launches that tuning chooses from, for bench --candidates" OFF)
   if(TOKENYARD_CANDIDATES)
     add_subdirectory(bench/candidates)  # tokenyard_candidates
