@@ -45,6 +45,7 @@ struct AlignKernels {
   std::span<const Tiles> tiles;       // beyond: the first that holds all pairs and experts,
   Block grid;                         // or else as many tiles as it takes, in so many blocks
   int grid_blocks, grid_cluster;
+  int grid_step;  // of the number of blocks: whole clusters, and as many blocks on each die
 };
 
 inline constexpr Block kNvidiaEverywhere[] = {{256, 1}, {512, 1}, {512, 4}, {512, 8}, {1024, 8}};
@@ -57,7 +58,7 @@ inline constexpr Tiles kHopperTiles[] = {
     {120, 8, 1024, 512, 12, 512}, {120, 8, 1024, 512, 3, 4096}, {120, 8, 1024, 512, 16, 4096},
 };
 static_assert(each_is_chosen(kHopperTiles));
-inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 4096, kHopperTiles, {1024, 8}, 120, 8};
+inline constexpr AlignKernels kHopper{kNvidiaEverywhere, 4096, kHopperTiles, {1024, 8}, 120, 8, 8};
 
 // Devices without clusters: by count, not measured. Fewer blocks than Hopper's, as each polls every other.
 inline constexpr Tiles kAmpereTiles[] = {
@@ -65,13 +66,16 @@ inline constexpr Tiles kAmpereTiles[] = {
     {16, 1, 1024, 256, 4, 512}, {32, 1, 1024, 512, 4, 512}, {64, 1, 1024, 512, 8, 512},
 };
 static_assert(each_is_chosen(kAmpereTiles));
-inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 4096, kAmpereTiles, {1024, 8}, 64, 1};
+inline constexpr AlignKernels kAmpere{kNvidiaEverywhere, 4096, kAmpereTiles, {1024, 8}, 64, 1, 1};
 
-// AMD: by count, not measured. Multiples of the 8 dies of an MI300X; a wait crosses them, so few blocks.
+// AMD: by count, not measured. An MI300X deals blocks out to its 8 dies in turn, each with a second-level
+// cache of its own; a wait crosses them, so few blocks, and as many on each.
+inline constexpr int kAmdDies = 8;
 inline constexpr Block kAmdEverywhere[] = {{256, 1}, {512, 8}};
 inline constexpr Tiles kAmdTiles[] = {{32, 1, 256, 256, 4, 256}, {128, 1, 256, 256, 4, 256}};
 static_assert(each_is_chosen(kAmdTiles));
-inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 128, 1};
+static_assert(kAmdTiles[0].blocks % kAmdDies == 0 && kAmdTiles[1].blocks % kAmdDies == 0);
+inline constexpr AlignKernels kAmd{kAmdEverywhere, 4096, kAmdTiles, {256, 1}, 128, 1, kAmdDies};
 
 // The executor: a fiber per thread, so small blocks, and every kind of launch at sizes that it runs in a
 // moment.
@@ -83,6 +87,6 @@ inline constexpr Tiles kSimtTiles[] = {
     {16, 8, 256, 256, 4, 2048}, {8, 8, 512, 512, 2, 4096},
 };
 static_assert(each_is_chosen(kSimtTiles));
-inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8};
+inline constexpr AlignKernels kSimt{kSimtEverywhere, 512, kSimtTiles, {256, 4}, 16, 8, 8};
 
 }  // namespace tokenyard::tuning

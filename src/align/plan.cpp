@@ -119,14 +119,13 @@ Plan tiles_plan(const Tiles& tiles, int32_t number, const Problem& problem) {
 }
 
 Plan grid_plan(const AlignKernels& kernels, const Problem& problem, int32_t blocks) {
-  const int32_t cluster = kernels.grid_cluster;
+  const int32_t step = kernels.grid_step;
   const int64_t tile = int64_t{kernels.grid.threads} * kernels.grid.items;
-  const int64_t wanted =
-      divide_up(divide_up(std::max<int64_t>(problem.num_pairs(), 1), tile), cluster) * cluster;
-  const auto most = static_cast<int32_t>(std::min<int64_t>(wanted, blocks / cluster * cluster));
+  const int64_t wanted = divide_up(divide_up(std::max<int64_t>(problem.num_pairs(), 1), tile), step) * step;
+  const auto most = static_cast<int32_t>(std::min<int64_t>(wanted, blocks / step * step));
   return {.path = TY_ALIGN_GRID,
           .blocks = most,
-          .cluster = cluster,
+          .cluster = kernels.grid_cluster,
           .chunk = chunk_for(problem.num_pairs(), std::max(most, 1))};
 }
 

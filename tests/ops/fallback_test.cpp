@@ -17,7 +17,7 @@ namespace tokenyard::test {
 
 inline constexpr tuning::Block kSmallBlocks[] = {{64, 1}};
 inline constexpr tuning::Tiles kSmallTiles[] = {{4, 1, 256, 256, 4, 256}};
-inline constexpr tuning::AlignKernels kSmall{kSmallBlocks, 64, kSmallTiles, {256, 4}, 4, 1};
+inline constexpr tuning::AlignKernels kSmall{kSmallBlocks, 64, kSmallTiles, {256, 4}, 4, 1, 1};
 
 struct RefusingPort : port::host::Port<32> {
   template <class Kernel>
