@@ -55,6 +55,12 @@ std::string path_taken(const Device& device, const AlignShape& shape, ty_align_p
   return explanation.substr(0, explanation.find_first_of(":,"));
 }
 
+bool can_link(const Device& device) {
+  DeviceProperties properties;
+  require(device.runtime().properties(device.id.ordinal, properties));
+  return properties.linked;
+}
+
 std::vector<Routing> BenchAlignCommand::routings() const {
   if (!loads_file.empty()) return {Routing(loads_file)};
   return {distributions.begin(), distributions.end()};
@@ -138,6 +144,10 @@ void BenchAlignCommand::run() const {
   const Device device = open_timed_device(device_name);
   if (cold && !device.is_gpu()) {
     throw wrong_usage("--cold is given, expected a GPU: by the clock nothing is timed with cold caches");
+  }
+  if (linked && !can_link(device)) {
+    throw wrong_usage(fmt::format(
+        "--linked is given, expected a device that can begin a launch early, not {}", device.description));
   }
   if (with_baselines && device.id.backend != TY_CUDA) {
     throw wrong_usage(

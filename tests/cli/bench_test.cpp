@@ -92,6 +92,12 @@ TEST(Bench, ExplainsWhatColdNeeds) {
   EXPECT_NE(result.err.find("--cold is given, expected a GPU"), std::string::npos) << result.err;
 }
 
+TEST(Bench, ExplainsWhatLinkedNeeds) {
+  const Result result = tokenyard("bench align --device cpu --linked --tokens 1");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("--linked is given, expected a device"), std::string::npos) << result.err;
+}
+
 TEST(Bench, RefusesToTimeASimulation) {
 #ifdef TOKENYARD_SIMT
   const Result result = tokenyard("bench align --device simt32 --tokens 1");

@@ -98,6 +98,7 @@ void fuzz_align(ty_device device, Source& source) {
   args.block_size = source.number<int32_t>(1, 200);
   args.num_local_experts = source.number<int32_t>(1, 64);
   args.path = source.number<int32_t>(0, 3);
+  args.linked = source.number<int32_t>(0, 1);
   const bool generous = source.take<uint8_t>() % 4 != 0;
   args.capacity =
       generous ? ty_align_capacity(
