@@ -42,15 +42,21 @@ Status RouteRun::poison() {
 
 Status RouteRun::set_logits(const std::vector<float>& logits) { return gate_.set_logits(logits); }
 
+ty_route_args RouteRun::args() const {
+  ty_route_args args = TY_ROUTE_ARGS_INIT;
+  args.path = path_;
+  args.gate = &gate_.args();
+  args.align = &align_.args();
+  return args;
+}
+
 Status RouteRun::launch(Stream stream) { return launch(stream, logits()); }
 
 Status RouteRun::launch(Stream stream, const void* logits) {
   ty_gate_args gate = gate_.args();
   gate.logits = logits;
-  ty_route_args args = TY_ROUTE_ARGS_INIT;
-  args.path = path_;
+  ty_route_args args = this->args();
   args.gate = &gate;
-  args.align = &align_.args();
   const ty_status code = ty_route(device_, &args, align_.workspace(), stream);
   return code == TY_OK ? Status() : Status(code, ty_last_error());
 }

@@ -39,6 +39,7 @@ class RouteRun {
   Status launch(Stream stream, const void* logits);     // likewise, for others of the same shape elsewhere
   Status collect(RouteOutputs& outputs);                // after a synchronise; also checks the guards
 
+  ty_route_args args() const;  // of this run; valid as long as it is where it is
   const void* logits() const { return gate_.args().logits; }
 
  private:

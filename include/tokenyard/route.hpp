@@ -59,6 +59,19 @@ inline void route(Device device, const RouteArgs& args, const Workspace& workspa
   check(ty_route(device, &c_args, workspace.get(), stream));
 }
 
+// In memory of the call's own: see ty_route_once().
+inline size_t route_once_size(Device device, const RouteArgs& args) {
+  const ty_route_args c_args = args.c_args();
+  size_t bytes = 0;
+  check(ty_route_once_size(device, &c_args, &bytes));
+  return bytes;
+}
+
+inline void route_once(Device device, const RouteArgs& args, void* memory, size_t bytes, void* stream) {
+  const ty_route_args c_args = args.c_args();
+  check(ty_route_once(device, &c_args, memory, bytes, stream));
+}
+
 inline std::string route_explain(Device device, const RouteArgs& args) {
   const ty_route_args c_args = args.c_args();
   char line[1024];

@@ -319,6 +319,13 @@ TY_API ty_status ty_route_workspace_size(ty_device device, const ty_route_args* 
  * says 0. */
 TY_API ty_status ty_route(ty_device device, const ty_route_args* args, ty_workspace* workspace, void* stream);
 
+/* Bytes of memory that ty_route_once() needs; 0 if none. Otherwise as ty_route_workspace_size(). */
+TY_API ty_status ty_route_once_size(ty_device device, const ty_route_args* args, size_t* bytes);
+
+/* Routes likewise, in `bytes` of memory that are this call's alone: all that is said of ty_align_once(). */
+TY_API ty_status ty_route_once(ty_device device, const ty_route_args* args, void* memory, size_t bytes,
+                               void* stream);
+
 /* Says in words which path `args` takes on `device`, and why. Pointers in its structs may be NULL. Cut to
  * `size` bytes. */
 TY_API ty_status ty_route_explain(ty_device device, const ty_route_args* args, char* text, size_t size);

@@ -128,6 +128,17 @@ inline void align(Device device, const AlignArgs& args, const Workspace& workspa
   check(ty_align(device, &args, workspace.get(), stream));
 }
 
+// In memory of the call's own: see ty_align_once().
+inline size_t align_once_size(Device device, const AlignArgs& args) {
+  size_t bytes = 0;
+  check(ty_align_once_size(device, &args, &bytes));
+  return bytes;
+}
+
+inline void align_once(Device device, const AlignArgs& args, void* memory, size_t bytes, void* stream) {
+  check(ty_align_once(device, &args, memory, bytes, stream));
+}
+
 inline std::string align_explain(Device device, const AlignArgs& args) {
   char line[1024];
   check(ty_align_explain(device, &args, line, sizeof line));

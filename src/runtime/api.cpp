@@ -124,21 +124,28 @@ Status check_memory(const char* operation, const void* memory) {
                                     kWorkspaceAlignment, " bytes: what the device's allocator returns is")};
 }
 
-// A call whose workspace is memory of its own.
+// A call whose workspace is memory of its own: how much.
 size_t once(Call<align::Problem>& call) {
   call.problem.once = true;
   return call.backend->align.workspace_size(*call.device, call.problem);
 }
+size_t once(Call<route::Problem>& call) {
+  call.problem.align.once = true;
+  return route::workspace_size(*call.backend, *call.device, call.problem);
+}
 
-Status clear_memory(const Call<align::Problem>& call, void* memory, size_t bytes, size_t needed,
+// In front of all that the call launches: gate's launch and the align that is linked to it stand side by
+// side.
+Status clear_memory(const char* operation, Runtime& runtime, void* memory, size_t bytes, size_t needed,
                     void* stream) {
   if (needed == 0) return {};
   if (bytes < needed) {
-    return {TY_WORKSPACE_REQUIRED, text("align: memory has ", bytes, " bytes, expected at least ", needed,
-                                        ": ask ty_align_once_size() with the same arguments")};
+    return {TY_WORKSPACE_REQUIRED,
+            text(operation, ": memory has ", bytes, " bytes, expected at least ", needed, ": ask ty_",
+                 operation, "_once_size() with the same arguments")};
   }
-  TY_RETURN_IF_ERROR(check_memory("align", memory));
-  return call.backend->runtime->fill(memory, 0, needed, stream);
+  TY_RETURN_IF_ERROR(check_memory(operation, memory));
+  return runtime.fill(memory, 0, needed, stream);
 }
 
 Status create_workspace(ty_device device, void* memory, size_t bytes, void* stream,
@@ -272,7 +279,7 @@ ty_status ty_align_once(ty_device device, const ty_align_args* args, void* memor
     TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kRequired, call));
     const size_t needed = once(call);
     TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
-    TY_RETURN_IF_ERROR(clear_memory(call, memory, bytes, needed, stream));
+    TY_RETURN_IF_ERROR(clear_memory("align", *call.backend->runtime, memory, bytes, needed, stream));
     return call.backend->align.run(*call.device, call.problem, {memory, needed}, stream);
   });
 }
@@ -321,6 +328,28 @@ ty_status ty_route(ty_device device, const ty_route_args* args, ty_workspace* wo
     TY_RETURN_IF_ERROR(check_workspace("route", device, workspace, needed, memory));
     TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
     return route::run(*call.backend, *call.device, call.problem, memory, stream);
+  });
+}
+
+ty_status ty_route_once_size(ty_device device, const ty_route_args* args, size_t* bytes) {
+  return guarded([&]() -> Status {
+    TY_RETURN_IF_ERROR(expect_place("route_once_size", bytes));
+    Call<route::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
+    *bytes = once(call);
+    return {};
+  });
+}
+
+ty_status ty_route_once(ty_device device, const ty_route_args* args, void* memory, size_t bytes,
+                        void* stream) {
+  return guarded([&]() -> Status {
+    Call<route::Problem> call;
+    TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kRequired, call));
+    const size_t needed = once(call);
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
+    TY_RETURN_IF_ERROR(clear_memory("route", *call.backend->runtime, memory, bytes, needed, stream));
+    return route::run(*call.backend, *call.device, call.problem, {memory, needed}, stream);
   });
 }
 

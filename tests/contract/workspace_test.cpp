@@ -175,6 +175,49 @@ TEST_F(Workspaces, MemoryForOneCallMustSuffice) {
   EXPECT_EQ(script.filled_bytes, 0);
 }
 
+// Without tokens gate needs nothing of the backend: the memory reaches align.
+class RouteMemory : public Workspaces {
+ protected:
+  RouteMemory() {
+    gate.num_experts = 8;
+    gate.top_k = 2;
+    args.gate = &gate;
+    args.align = &call.args;
+  }
+
+  ty_gate_args gate = TY_GATE_ARGS_INIT;
+  ty_route_args args = TY_ROUTE_ARGS_INIT;
+};
+
+TEST_F(RouteMemory, ForOneCallIsPreparedByIt) {
+  std::memset(memory, 0xEE, sizeof memory);
+  Workspace seen;
+  script.run = [&](const Workspace& given) {
+    seen = given;
+    EXPECT_EQ(std::count(memory, memory + kNeeded, 0), static_cast<ptrdiff_t>(kNeeded));
+    return Status();
+  };
+  ASSERT_EQ(ty_route_once(kDevice, &args, memory, sizeof memory, nullptr), TY_OK) << ty_last_error();
+  EXPECT_EQ(seen.memory, memory);
+  EXPECT_EQ(script.filled_bytes, static_cast<int>(kNeeded));
+}
+
+TEST_F(RouteMemory, ForOneCallMustSuffice) {
+  size_t bytes = 0;
+  ASSERT_EQ(ty_route_once_size(kDevice, &args, &bytes), TY_OK) << ty_last_error();
+  EXPECT_EQ(bytes, kNeeded);
+  EXPECT_EQ(ty_route_once_size(kDevice, &args, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("route_once_size: bytes is NULL,");
+  EXPECT_EQ(ty_route_once(kDevice, &args, memory, kNeeded - 1, nullptr), TY_WORKSPACE_REQUIRED);
+  expect_message("route: memory has 511 bytes, expected at least 512: ask ty_route_once_size()");
+  EXPECT_EQ(ty_route_once(kDevice, &args, memory + 128, kNeeded, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("route: memory is 0x");
+  call.args.block_size = 0;
+  EXPECT_EQ(ty_route_once(kDevice, &args, memory, kNeeded, nullptr), TY_INVALID_ARGUMENT);
+  expect_message("route: align: block_size is 0,");
+  EXPECT_EQ(script.filled_bytes, 0);
+}
+
 TEST(WorkspaceHandle, NullIsDestroyedSilently) { ty_workspace_destroy(nullptr); }
 
 }  // namespace

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "device.hpp"
+#include "gate_expect.hpp"
 #include "harness/guarded_buffer.hpp"
 #include "harness/problem.hpp"
+#include "harness/route_run.hpp"
 #include "runs.hpp"
 #include "runtime/backend.hpp"
 #include "tokenyard/tokenyard.h"
@@ -104,6 +107,57 @@ TEST_P(Once, NeedsNoMemoryAsFarAsEverywhereGoes) {
     size_t bytes = 0;
     ASSERT_EQ(ty_align_once_size(device, &args, &bytes), TY_OK) << ty_last_error();
     EXPECT_EQ(bytes == 0, none) << tokens << " tokens: " << bytes;
+  }
+}
+
+class RouteOnce : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Route, RouteOnce, testing::ValuesIn(kRealDevices),
+                         [](const auto& info) { return info.param; });
+
+// The memory is cleared in front of gate: what is linked to gate's launch stands behind it.
+TEST_P(RouteOnce, RoutesInMemoryThatHeldAnything) {
+  TY_SKIP_IF_MISSING(GetParam());
+  const ty_device device = device_id(GetParam());
+  Runtime& runtime = *find_backend(device.backend)->runtime;
+  const harness::RouteProblem problem = harness::draw({.gate = deepseek_v3(40), .block = 16});
+  std::optional<harness::RouteRun> run;
+  require(harness::RouteRun::create(device, problem, {}, run));
+  ty_route_args args = run->args();
+  ty_align_args align = *args.align;
+  args.align = &align;
+  for (ty_align_path path : paths_of(GetParam())) {
+    align.path = path;
+    size_t bytes = 0;
+    ASSERT_EQ(ty_route_once_size(device, &args, &bytes), TY_OK) << ty_last_error();
+    harness::GuardedBuffer memory;
+    require(harness::GuardedBuffer::create(runtime, "memory", bytes, 0, memory));
+    for (int call = 0; call < 2; ++call) {
+      require(memory.poison());
+      require(run->poison());
+      ASSERT_EQ(ty_route_once(device, &args, bytes == 0 ? nullptr : memory.data(), bytes, nullptr), TY_OK)
+          << ty_last_error();
+      require(runtime.synchronize(nullptr));
+      harness::RouteOutputs got;
+      require(run->collect(got));
+      EXPECT_EQ(harness::difference(problem, got, gate_outputs(GetParam(), problem.gate)), "")
+          << path_name(path);
+      std::vector<unsigned char> after(bytes);
+      require(memory.read(after.data()));  // for its guards
+    }
+  }
+}
+
+TEST_P(RouteOnce, TheMemoryIsAligns) {
+  TY_SKIP_IF_MISSING(GetParam());
+  for (const int64_t tokens : {1, 64, 700, 9000}) {
+    const harness::RouteShape shape{.gate = deepseek_v3(tokens), .block = 16};
+    const harness::RouteCall call(shape, TY_ROUTE_AUTO);
+    const ty_align_args align = harness::align_args(shape.align());
+    size_t bytes = 1, wanted = 2;
+    ASSERT_EQ(ty_route_once_size(device_id(GetParam()), &call.args(), &bytes), TY_OK) << ty_last_error();
+    ASSERT_EQ(ty_align_once_size(device_id(GetParam()), &align, &wanted), TY_OK) << ty_last_error();
+    EXPECT_EQ(bytes, wanted) << tokens;
   }
 }
 

@@ -88,6 +88,18 @@ TEST(CppApi, RefusesWithStatusAndSentence) {
   EXPECT_STREQ(error.what(), ty_last_error());
 }
 
+TEST(CppApi, SortsInMemoryOfTheCallsOwn) {
+  const Ints ids{1, 0};
+  Ints sorted_pair_ids(2), block_expert(2), num_padded(1);
+  AlignArgs args(ids.data(), 2, 1, 2, 1);
+  args.sorted_pair_ids = sorted_pair_ids.data();
+  args.block_expert = block_expert.data();
+  args.num_padded = num_padded.data();
+  EXPECT_EQ(tokenyard::align_once_size(TY_CPU, args), 0U);
+  tokenyard::align_once(TY_CPU, args, nullptr, 0, nullptr);
+  EXPECT_EQ(sorted_pair_ids, (Ints{1, 0}));
+}
+
 TEST(CppApi, WorkspaceOwnsItsHandleAlone) {
   alignas(256) unsigned char memory[512];
   Workspace workspace(TY_CPU, memory, sizeof memory, nullptr);

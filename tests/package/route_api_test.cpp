@@ -25,13 +25,20 @@ TEST(RouteApi, SortsWhatGateChooses) {
   args.align.sorted_pair_ids = sorted.data();
   args.align.block_expert = block_expert.data();
   args.align.num_padded = &num_padded;
+  const auto expect_routed = [&] {
+    EXPECT_EQ(ids, (std::vector<int32_t>{1, 3, 0, 3}));
+    EXPECT_EQ(num_padded, 6);
+    EXPECT_EQ((std::vector<int32_t>(sorted.begin(), sorted.begin() + 6)),
+              (std::vector<int32_t>{2, 4, 0, 4, 1, 3}));
+    ids.assign(4, -7);
+    sorted.assign(sorted.size(), -7);
+  };
   EXPECT_EQ(tokenyard::route_workspace_size(TY_CPU, args), 0U);
   tokenyard::route(TY_CPU, args, tokenyard::Workspace(), nullptr);
-
-  EXPECT_EQ(ids, (std::vector<int32_t>{1, 3, 0, 3}));
-  EXPECT_EQ(num_padded, 6);
-  EXPECT_EQ((std::vector<int32_t>(sorted.begin(), sorted.begin() + 6)),
-            (std::vector<int32_t>{2, 4, 0, 4, 1, 3}));
+  expect_routed();
+  EXPECT_EQ(tokenyard::route_once_size(TY_CPU, args), 0U);
+  tokenyard::route_once(TY_CPU, args, nullptr, 0, nullptr);
+  expect_routed();
 }
 
 TEST(RouteApi, SizesFollowFromGatesArguments) {
