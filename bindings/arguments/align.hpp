@@ -31,15 +31,4 @@ void write_to(ty_align_args& args, const AlignOutputs& outputs, ty_device device
 // Those that pairs are sorted by: local ones if there is a map.
 int32_t experts(const ty_align_args& args);
 
-// Runs with memory that is the call's own: allocate(bytes) returns an object that holds it, and release
-// follows the order of `stream`. So streams and graphs share no state, whoever runs beside whom.
-template <class Allocate>
-void run(ty_device device, const ty_align_args& args, void* stream, Allocate&& allocate) {
-  size_t bytes = 0;
-  check(ty_align_once_size(device, &args, &bytes));
-  if (bytes == 0) return check(ty_align_once(device, &args, nullptr, 0, stream));
-  const auto memory = allocate(static_cast<int64_t>(bytes));
-  check(ty_align_once(device, &args, memory.data_ptr(), bytes, stream));
-}
-
 }  // namespace tokenyard::binding

@@ -13,36 +13,26 @@ struct Word {
   int32_t value;
 };
 
-int32_t value_of(const char* argument, const std::string& given, std::initializer_list<Word> words) {
+int32_t value_of(const char* operation, const char* argument, const std::string& given,
+                 std::initializer_list<Word> words) {
   std::string known;
   for (const Word& word : words) {
     if (given == word.word) return word.value;
     known += (known.empty() ? "\"" : ", \"") + std::string(word.word) + "\"";
   }
-  refuse(kGate, argument, "\"" + given + "\"", known, "spell it as one of these");
-}
-
-int32_t float_type(const char* argument, const View& view) {
-  if (view.dtype == TY_FLOAT32 || view.dtype == TY_BFLOAT16 || view.dtype == TY_FLOAT16) return view.dtype;
-  refuse(kGate, argument, std::string("of type ") + view.dtype_name, "float32, bfloat16 or float16",
-         "convert it");
+  refuse(operation, argument, "\"" + given + "\"", known, "spell it as one of these");
 }
 
 void set_scores(ty_gate_args& args, const GateOptions& options, ty_device device) {
-  args.score = value_of(
-      "score", options.score,
-      {{"softmax", TY_GATE_SOFTMAX}, {"sigmoid", TY_GATE_SIGMOID}, {"sqrt_softplus", TY_GATE_SQRT_SOFTPLUS}});
-  args.weight_mode = value_of("weight_mode", options.weight_mode,
-                              {{"raw", TY_GATE_RAW},
-                               {"renormalized", TY_GATE_RENORMALIZED},
-                               {"softmax_of_chosen", TY_GATE_SOFTMAX_OF_CHOSEN}});
+  args.score = score_of(kGate, options.score);
+  args.weight_mode = weight_mode_of(kGate, options.weight_mode);
   if (options.bias) {
-    args.bias_dtype = float_type("bias", *options.bias);
+    args.bias_dtype = float_type_of(kGate, "bias", *options.bias);
     args.bias = elements_of(kGate, "bias", options.bias, device, args.bias_dtype, args.num_experts);
   }
   args.num_groups = to_int32(kGate, "num_groups", options.num_groups);
   args.kept_groups = to_int32(kGate, "kept_groups", options.kept_groups);
-  args.group_score = value_of("group_score", options.group_score,
+  args.group_score = value_of(kGate, "group_score", options.group_score,
                               {{"max", TY_GATE_GROUP_MAX}, {"top2", TY_GATE_GROUP_TOP2}});
   args.epsilon = static_cast<float>(options.epsilon);
   args.scale = static_cast<float>(options.scale);
@@ -50,7 +40,7 @@ void set_scores(ty_gate_args& args, const GateOptions& options, ty_device device
 
 void set_extras(ty_gate_args& args, const GateOptions& options, ty_device device) {
   args.num_shared_experts = to_int32(kGate, "num_shared_experts", options.num_shared_experts);
-  args.shared_mode = value_of("shared_mode", options.shared_mode,
+  args.shared_mode = value_of(kGate, "shared_mode", options.shared_mode,
                               {{"fixed", TY_GATE_SHARED_FIXED}, {"of_sum", TY_GATE_SHARED_OF_SUM}});
   args.shared_weight = static_cast<float>(options.shared_weight);
   const auto ints = [&](const char* argument, const std::optional<View>& view, int64_t number) {
@@ -74,7 +64,7 @@ void set_extras(ty_gate_args& args, const GateOptions& options, ty_device device
 
 ty_gate_args arguments(const View& logits, const GateOptions& options) {
   ty_gate_args args = TY_GATE_ARGS_INIT;
-  args.logits_dtype = float_type("logits", logits);
+  args.logits_dtype = float_type_of(kGate, "logits", logits);
   const Rows rows = rows_of(kGate, "logits", logits);
   args.logits = rows.data;
   args.num_tokens = rows.count;
@@ -109,6 +99,30 @@ int64_t columns(const ty_gate_args& args) { return int64_t{args.top_k} + args.nu
 
 int64_t physical_experts(const ty_gate_args& args) {
   return args.replicas == nullptr ? 0 : args.num_physical_experts;
+}
+
+int64_t id_bound(const ty_gate_args& args) {
+  return int64_t{args.replicas == nullptr ? args.num_experts : args.num_physical_experts} +
+         args.num_shared_experts;
+}
+
+int32_t score_of(const char* operation, const std::string& word) {
+  return value_of(
+      operation, "score", word,
+      {{"softmax", TY_GATE_SOFTMAX}, {"sigmoid", TY_GATE_SIGMOID}, {"sqrt_softplus", TY_GATE_SQRT_SOFTPLUS}});
+}
+
+int32_t weight_mode_of(const char* operation, const std::string& word) {
+  return value_of(operation, "weight_mode", word,
+                  {{"raw", TY_GATE_RAW},
+                   {"renormalized", TY_GATE_RENORMALIZED},
+                   {"softmax_of_chosen", TY_GATE_SOFTMAX_OF_CHOSEN}});
+}
+
+int32_t float_type_of(const char* operation, const char* argument, const View& view) {
+  if (view.dtype == TY_FLOAT32 || view.dtype == TY_BFLOAT16 || view.dtype == TY_FLOAT16) return view.dtype;
+  refuse(operation, argument, std::string("of type ") + view.dtype_name, "float32, bfloat16 or float16",
+         "convert it");
 }
 
 }  // namespace tokenyard::binding

@@ -30,6 +30,11 @@ struct GateOptions {
   std::optional<View> num_real_tokens;
 };
 
+// Operators<...> with the types of these options but top_k, as functions of a framework take them.
+template <template <class...> class Operators, class Tensor, class Word>
+using WithGateOptions = Operators<Tensor, Word, Word, int64_t, int64_t, Word, double, double, int64_t, Word,
+                                  double, Tensor, Tensor, int64_t, Tensor>;
+
 struct GateOutputs {
   View ids, weights;
   std::optional<View> counts = {}, physical_counts = {};
@@ -45,5 +50,13 @@ int64_t columns(const ty_gate_args& args);
 
 // Elements of physical_counts.
 int64_t physical_experts(const ty_gate_args& args);
+
+// All ids are below it.
+int64_t id_bound(const ty_gate_args& args);
+
+// The constants for words; also those of the operations that are gate's backward and losses.
+int32_t score_of(const char* operation, const std::string& word);
+int32_t weight_mode_of(const char* operation, const std::string& word);
+int32_t float_type_of(const char* operation, const char* argument, const View& view);
 
 }  // namespace tokenyard::binding

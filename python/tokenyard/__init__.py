@@ -1,8 +1,8 @@
 """Tokenyard: routing kernels for Mixture-of-Experts layers.
 
-``tokenyard.align`` and ``tokenyard.gate`` work on PyTorch's tensors, as do ``torch.ops.tokenyard.*``, which
-are there once ``tokenyard.ops`` was imported. PyTorch is imported with the first of them, not with this
-package.
+``tokenyard.gate``, ``align``, ``route`` and the functions for a router's training work on PyTorch's tensors, as
+do ``torch.ops.tokenyard.*``, which are there once ``tokenyard.ops`` was imported. PyTorch is imported with the
+first of them, not with this package.
 """
 
 import importlib
@@ -17,8 +17,14 @@ _HOME = {
     "align": "ops",
     "align_capacity": "library",
     "gate": "ops",
+    "route": "ops",
+    "LoadStatistics": "training",
+    "RouterLoss": "training",
+    "balance_step": "training",
+    "load_statistics": "training",
+    "router_loss": "training",
 }
-_MODULES = ("library", "ops")
+_MODULES = ("library", "ops", "training")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

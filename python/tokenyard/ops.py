@@ -3,12 +3,16 @@
 All take tensors on the CPU or on CUDA. On CUDA they enqueue their work on the current stream and return:
 nothing waits for the device, so they can be captured in a CUDA graph and replayed with other routing.
 Whatever memory a call needs beside its outputs is its own, so streams and graphs may run beside each other.
-They have no gradient.
+The weights of gate and route have a gradient; tokenyard.training has the losses.
+
+PyTorch for ROCm calls its devices "cuda", too: the operators take its tensors if the package was built with
+-DTOKENYARD_HIP=ON (compiled; not run on AMD hardware), and refuse them in a sentence if it was not.
 """
 
 import importlib
 from typing import NamedTuple, Optional
 
+from tokenyard import schema
 from tokenyard.library import FOLDER
 
 try:
@@ -20,6 +24,7 @@ if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
 
 torch.ops.load_library(str(FOLDER / "libtokenyard_torch.so"))
 importlib.import_module("tokenyard.shapes")  # for torch.compile and fake tensors
+importlib.import_module("tokenyard.gradients")  # for autograd
 
 
 class AlignedOrder(NamedTuple):
@@ -87,33 +92,16 @@ class ChosenExperts(NamedTuple):
     """[num_physical_experts] int32, likewise after replicas; without them it is empty"""
 
 
-def gate(
-    logits,
-    top_k,
-    *,
-    bias=None,
-    score="softmax",
-    weight_mode="raw",
-    num_groups=0,
-    kept_groups=0,
-    group_score="max",
-    epsilon=0.0,
-    scale=1.0,
-    num_shared_experts=0,
-    shared_mode="fixed",
-    shared_weight=1.0,
-    replicas=None,
-    num_replicas=None,
-    num_physical_experts=0,
-    num_real_tokens=None,
-    ids_dtype=torch.int32,
-    counts=False,
-):
+@schema.takes_options_of(torch.ops.tokenyard.gate.default)
+def gate(logits, top_k, *, counts=False, **options):
     """Chooses top_k experts for each token by a router's logits, and their weights.
 
     logits: [num_tokens, num_experts] float32, bfloat16 or float16; up to 4096 experts. Rows may be any
         distance apart, but must be contiguous.
     top_k: 1 to 64.
+    counts: whether counts and physical_counts are wanted, too; else they are None.
+
+    options:
     bias: [num_experts] float32 or of the logits' type. With one, experts are chosen by score + bias; without,
         by their logits. Equal ones by ascending id.
     score: "softmax", "sigmoid" or "sqrt_softplus", of a logit.
@@ -123,17 +111,17 @@ def gate(
         from the kept_groups best alone, by the "max" of a group or the sum of its "top2". 0: no groups.
     scale: a factor of every weight.
     num_shared_experts: so many columns more, ids from num_experts up (with replicas, from
-        num_physical_experts), each with shared_weight ("fixed"), or shared_weight times the sum of the
-        token's weights ("of_sum").
+        num_physical_experts), each with shared_weight (shared_mode "fixed"), or shared_weight times the sum
+        of the token's weights ("of_sum").
     replicas, num_replicas, num_physical_experts: [num_experts, R] and [num_experts] int32: expert e becomes
         one of the first num_replicas[e] physical experts in its row, always the same for the same token.
     num_real_tokens: [1] int32 on the logits' device: rows from this on are padding, ids -1 and weights 0.
-    ids_dtype: torch.int32 or torch.int64.
-    counts: whether counts and physical_counts are wanted, too; else they are None.
+    ids_dtype: torch.int32, which None is, too, or torch.int64.
 
     Returns ChosenExperts; docs/contracts.md says how exact they are, and what becomes of NaN and infinity.
-    The weights have no gradient yet: PyTorch warns when backward() comes through them. Raises RuntimeError
-    where an argument is not as above, in a sentence that says what was expected and what to do.
+    The weights have a gradient, once: that of the logits of what was chosen, none of the bias, and none with
+    replicas. Raises RuntimeError where an argument is not as above, in a sentence that says what was expected
+    and what to do.
 
     >>> import torch, tokenyard
     >>> logits = torch.tensor([[0.0, 3.0, 1.0, 2.0], [4.0, 0.0, 0.0, 4.0]])
@@ -148,25 +136,39 @@ def gate(
     tensor([1, 1, 0, 2], dtype=torch.int32)
     """
     operator = torch.ops.tokenyard.gate_with_counts if counts else torch.ops.tokenyard.gate
-    return ChosenExperts(
-        *operator(
-            logits,
-            top_k,
-            bias,
-            score,
-            weight_mode,
-            num_groups,
-            kept_groups,
-            group_score,
-            epsilon,
-            scale,
-            num_shared_experts,
-            shared_mode,
-            shared_weight,
-            replicas,
-            num_replicas,
-            num_physical_experts,
-            num_real_tokens,
-            ids_dtype,
-        )
-    )
+    return ChosenExperts(*operator(logits, top_k, **options))
+
+
+@schema.takes_options_of(torch.ops.tokenyard.route.default)
+def route(logits, top_k, block_size, *, details=False, **options):
+    """Chooses as gate does and puts what was chosen in line as align does, in one call: the same bits.
+
+    logits, top_k: as for gate.
+    block_size: as for align.
+    details: whether all that is optional for gate and align is wanted, too; else it is None.
+
+    options: gate's; and expert_map, num_local_experts as for align, of all ids there are: [num_experts +
+    num_shared_experts], or with replicas [num_physical_experts + num_shared_experts].
+
+    Returns ChosenExperts and the AlignedOrder of their ids, all columns, shared experts' too: pair
+    t * (top_k + num_shared_experts) + k. The weights have a gradient, as gate's. Raises RuntimeError where an
+    argument is not as for gate or align, in a sentence that begins "route: gate: " or "route: align: ".
+
+    >>> import torch, tokenyard
+    >>> logits = torch.tensor([[0.0, 3.0, 1.0], [4.0, 0.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> chosen, order = tokenyard.route(logits, top_k=2, block_size=2)
+    >>> chosen.ids
+    tensor([[1, 2],
+            [0, 2],
+            [2, 1]], dtype=torch.int32)
+    >>> order.sorted_pair_ids[: order.num_padded].view(-1, 2)
+    tensor([[2, 6],
+            [0, 5],
+            [1, 3],
+            [4, 6]], dtype=torch.int32)
+    """
+    if not details:
+        ids, weights, *order = torch.ops.tokenyard.route(logits, top_k, block_size, **options)
+        return ChosenExperts(ids, weights), AlignedOrder(*order)
+    routed = torch.ops.tokenyard.route_with_details(logits, top_k, block_size, **options)
+    return ChosenExperts(*routed[:4]), AlignedOrder(*routed[4:])

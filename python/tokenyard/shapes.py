@@ -1,8 +1,21 @@
 """Shapes of what the operators return, for torch.compile and fake tensors: sizes may be symbolic here."""
 
-import inspect
-
 import torch
+
+from tokenyard import schema
+
+
+def _fake(name):
+    """Registers a function of a call's arguments by name, defaults included."""
+    operator = getattr(torch.ops.tokenyard, name).default
+
+    def register(shapes):
+        torch.library.register_fake(
+            f"tokenyard::{name}", lambda *args, **options: shapes(schema.named(operator, args, options))
+        )
+        return shapes
+
+    return register
 
 
 def _capacity(num_pairs, experts, block_size):
@@ -15,62 +28,93 @@ def _ints(like, *sizes):
     return like.new_empty(sizes, dtype=torch.int32)
 
 
-@torch.library.register_fake("tokenyard::align")
-def _align(topk_ids, num_experts, block_size, expert_map=None, num_local_experts=None):
-    experts = num_experts if expert_map is None else num_local_experts
-    capacity = _capacity(topk_ids.size(0) * topk_ids.size(1), experts, block_size)
-    return _ints(topk_ids, capacity), _ints(topk_ids, capacity // block_size), _ints(topk_ids, 1)
+def _floats(like, *sizes):
+    return like.new_empty(sizes, dtype=torch.float32)
 
 
-@torch.library.register_fake("tokenyard::align_with_details")
-def _align_with_details(topk_ids, num_experts, block_size, expert_map=None, num_local_experts=None):
-    experts = num_experts if expert_map is None else num_local_experts
-    order = _align(topk_ids, num_experts, block_size, expert_map, num_local_experts)
-    sizes = ((experts,), (experts + 1,), topk_ids.shape, order[1].shape, (1,))
-    return *order, *(_ints(topk_ids, *size) for size in sizes)
+def _order(ids, num_experts, call):
+    """Of ids among num_experts, and of an expert_map."""
+    experts = num_experts if call.expert_map is None else call.num_local_experts
+    capacity = _capacity(ids.size(0) * ids.size(1), experts, call.block_size)
+    return _ints(ids, capacity), _ints(ids, capacity // call.block_size), _ints(ids, 1)
 
 
-@torch.library.register_fake("tokenyard::align_out")
-def _align_out(topk_ids, num_experts, block_size, expert_map=None, num_local_experts=None, **outputs):
-    return None
+def _details(ids, num_experts, call):
+    experts = num_experts if call.expert_map is None else call.num_local_experts
+    blocks = _order(ids, num_experts, call)[1].shape
+    return tuple(_ints(ids, *size) for size in ((experts,), (experts + 1,), ids.shape, blocks, (1,)))
 
 
-@torch.library.register_fake("tokenyard::gate")
-def _gate(
-    logits,
-    top_k,
-    bias=None,
-    score="softmax",
-    weight_mode="raw",
-    num_groups=0,
-    kept_groups=0,
-    group_score="max",
-    epsilon=0.0,
-    scale=1.0,
-    num_shared_experts=0,
-    shared_mode="fixed",
-    shared_weight=1.0,
-    replicas=None,
-    num_replicas=None,
-    num_physical_experts=0,
-    num_real_tokens=None,
-    ids_dtype=None,
-):
-    shape = (logits.size(0), top_k + num_shared_experts)
-    return logits.new_empty(shape, dtype=ids_dtype or torch.int32), logits.new_empty(
-        shape, dtype=torch.float32
-    )
+def _chosen(call):
+    shape = (call.logits.size(0), call.top_k + call.num_shared_experts)
+    return call.logits.new_empty(shape, dtype=call.ids_dtype or torch.int32), _floats(call.logits, *shape)
 
 
-@torch.library.register_fake("tokenyard::gate_with_counts")
-def _gate_with_counts(*args, **options):
-    call = inspect.signature(_gate).bind(*args, **options)
-    call.apply_defaults()
-    logits = call.arguments["logits"]
-    physical = 0 if call.arguments["replicas"] is None else call.arguments["num_physical_experts"]
-    return *_gate(*args, **options), _ints(logits, logits.size(1)), _ints(logits, physical)
+def _counts(call):
+    physical = 0 if call.replicas is None else call.num_physical_experts
+    return _ints(call.logits, call.logits.size(1)), _ints(call.logits, physical)
 
 
-@torch.library.register_fake("tokenyard::gate_out")
-def _gate_out(*args, **options):
+def _id_bound(call):
+    physical = call.logits.size(1) if call.replicas is None else call.num_physical_experts
+    return physical + call.num_shared_experts
+
+
+@_fake("align")
+def _align(call):
+    return _order(call.topk_ids, call.num_experts, call)
+
+
+@_fake("align_with_details")
+def _align_with_details(call):
+    return *_align(call), *_details(call.topk_ids, call.num_experts, call)
+
+
+@_fake("gate")
+def _gate(call):
+    return _chosen(call)
+
+
+@_fake("gate_with_counts")
+def _gate_with_counts(call):
+    return *_chosen(call), *_counts(call)
+
+
+@_fake("route")
+def _route(call):
+    chosen = _chosen(call)
+    return *chosen, *_order(chosen[0], _id_bound(call), call)
+
+
+@_fake("route_with_details")
+def _route_with_details(call):
+    ids, weights = _chosen(call)
+    bound = _id_bound(call)
+    return ids, weights, *_counts(call), *_order(ids, bound, call), *_details(ids, bound, call)
+
+
+@_fake("gate_backward")
+def _gate_backward(call):
+    return call.logits.new_empty(call.logits.shape)
+
+
+@_fake("router_loss")
+def _router_loss(call):
+    logits, offsets = call.logits, call.sequence_offsets
+    is_counted = call.ids is not None and call.balance_coefficient != 0
+    sequences = 0 if not is_counted else 1 if offsets is None else offsets.numel() - 1
+    counts = _ints(logits, sequences, logits.size(1))
+    return _floats(logits), _floats(logits, 2), counts, logits.new_empty(logits.shape)
+
+
+@_fake("load_statistics")
+def _load_statistics(call):
+    return _floats(call.counts, 4)
+
+
+@_fake("align_out")
+@_fake("gate_out")
+@_fake("route_out")
+@_fake("balance_step")
+def _nothing(call):
     return None

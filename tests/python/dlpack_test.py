@@ -62,6 +62,41 @@ def test_chooses_from_numpy_arrays():
     np.testing.assert_array_equal(counts, np.bincount(ids.ravel(), minlength=64))
 
 
+def test_trains_with_numpy_arrays():
+    given = torch.randn(33, 16)
+    logits = given.clone().requires_grad_()
+    options = {"score": "sigmoid", "weight_mode": "renormalized", "epsilon": 1e-3, "scale": 2.5}
+    chosen = tokenyard.gate(logits, 4, **options, counts=True)
+    chosen.weights.backward(torch.ones(33, 4))
+    got = np.empty((33, 16), np.float32)
+    dlpack.gate_backward(np.ones((33, 4), np.float32), given.numpy(), chosen.ids.numpy(), 4, got, **options)
+    np.testing.assert_array_equal(got, logits.grad.numpy())
+
+    coefficients = {"balance_coefficient": 0.5, "z_coefficient": 0.25}
+    logits.grad = None
+    router = tokenyard.router_loss(logits, chosen.ids, **coefficients)
+    router.loss.backward()
+    losses, counts = np.empty(2, np.float32), np.empty((1, 16), np.int32)
+    scratch = np.empty(2 * 3, np.float32)
+    dlpack.router_loss(
+        given.numpy(), losses, scratch, ids=chosen.ids.numpy(), counts=counts, logits_grad=got, **coefficients
+    )
+    np.testing.assert_array_equal(losses, [router.balance, router.z])
+    np.testing.assert_array_equal(counts, router.counts.numpy())
+    np.testing.assert_array_equal(got, logits.grad.numpy())
+
+    bias, statistics, want = np.zeros(16, np.float32), np.empty(4, np.float32), torch.zeros(16)
+    dlpack.balance(counts[0], rate=0.5, bias=bias, statistics=statistics)
+    tokenyard.balance_step(want, chosen.counts, rate=0.5)
+    np.testing.assert_array_equal(bias, want.numpy())
+    np.testing.assert_array_equal(statistics, torch.stack(tokenyard.load_statistics(chosen.counts)).numpy())
+
+
+def test_refuses_options_that_there_are_not():
+    with pytest.raises(TypeError, match="gate: no option is called scores, expected one of bias, score, "):
+        dlpack.gate(np.zeros((1, 2), np.float32), 1, np.zeros((1, 1), np.int32), None, scores="sigmoid")
+
+
 @pytest.mark.parametrize("tokens", [10, 20000])
 def test_takes_tensors_of_any_device(device, tokens):
     ids = torch.randint(0, 256, (tokens, 10), dtype=torch.int32, device=device)[:, 1:9]
@@ -74,6 +109,13 @@ def test_takes_tensors_of_any_device(device, tokens):
     ids, weights = torch.empty_like(chosen.ids), torch.empty_like(chosen.weights)
     dlpack.gate(logits, 4, ids, weights)
     assert torch.equal(ids, chosen.ids) and torch.equal(weights, chosen.weights)
+    chosen, order = tokenyard.route(logits, 4, 64, num_shared_experts=1)
+    want = [*chosen[:2], *order[:3]]
+    got = [torch.zeros_like(tensor) for tensor in want]
+    dlpack.route(logits, 4, 64, *got, num_shared_experts=1)
+    assert all(torch.equal(a, b) for a, b in zip(got, want))
+    with pytest.raises(ValueError, match="route: align: block_expert is of shape .*, expected"):
+        dlpack.route(logits, 4, 32, *got, num_shared_experts=1)
 
 
 def test_runs_on_the_stream_of_the_framework(cuda):

@@ -45,7 +45,7 @@ def test_has_what_it_lists(name):
     assert getattr(tokenyard, name) is not None
 
 
-@pytest.mark.parametrize("name", ["dlpack", "ops", "plot", "routings"])
+@pytest.mark.parametrize("name", ["dlpack", "ops", "plot", "routings", "training"])
 def test_examples(name):
     if name == "dlpack":
         pytest.importorskip("tvm_ffi")

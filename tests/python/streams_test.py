@@ -10,56 +10,70 @@ BLOCK = 64
 ROUNDS = 30
 
 
-def draw(tokens, device, seed):
+def draw_logits(tokens, device, seed):
     generator = torch.Generator(device).manual_seed(seed)
-    return torch.rand(tokens, EXPERTS, device=device, generator=generator).topk(8).indices.int()
+    return torch.randn(tokens, EXPERTS, device=device, generator=generator)
+
+
+def draw(tokens, device, seed):
+    return draw_logits(tokens, device, seed).topk(8).indices.int()
 
 
 def align(ids):
-    return tokenyard.align(ids, EXPERTS, BLOCK)
+    return tokenyard.align(ids, EXPERTS, BLOCK)[:3]
+
+
+def route(logits):
+    """Without a bias the bits are the same on every device."""
+    chosen, order = tokenyard.route(logits, 8, BLOCK, weight_mode="renormalized")
+    return *chosen[:2], *order[:3]
 
 
 def same(got, want):
-    return all(torch.equal(a, b) for a, b in zip(got[:3], want[:3]))
+    return all(torch.equal(a, b) for a, b in zip(got, want))
 
 
-def expected(ids):
+def expected(operation, given):
     """By the CPU, on which no stream can interfere."""
-    return tokenyard.AlignedOrder(*(t.to(ids.device) for t in align(ids.cpu())[:3]))
+    return tuple(tensor.to(given.device) for tensor in operation(given.cpu()))
+
+
+OPERATIONS = pytest.mark.parametrize("operation,draw", [(align, draw), (route, draw_logits)])
 
 
 class Captured:
-    """A graph that sorts what it is given."""
+    """A graph of an operation, on what it is given."""
 
-    def __init__(self, tokens, device, stream=None, calls=1):
-        self.ids = draw(tokens, device, seed=0)
-        align(self.ids)  # what is loaded on a first call may not be loaded under capture
+    def __init__(self, operation, given, stream=None, calls=1):
+        self.given = given.clone()
+        operation(self.given)  # what is loaded on a first call may not be loaded under capture
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph, stream=stream):
-            self.orders = [align(self.ids) for _ in range(calls)]
+            self.results = [operation(self.given) for _ in range(calls)]
 
-    def replay(self, ids):
+    def replay(self, given):
         """On the current stream."""
-        self.ids.copy_(ids)
+        self.given.copy_(given)
         self.graph.replay()
-        return [tokenyard.AlignedOrder(*(t.clone() for t in order[:3])) for order in self.orders]
+        return [tuple(tensor.clone() for tensor in result) for result in self.results]
 
 
+@OPERATIONS
 @pytest.mark.parametrize("tokens", [1, 64, 1000, 20000])  # on every path
-def test_a_graph_takes_other_routing(cuda, tokens):
-    captured = Captured(tokens, cuda, calls=2)
+def test_a_graph_takes_other_routing(cuda, operation, draw, tokens):
+    captured = Captured(operation, draw(tokens, cuda, 0), calls=2)
     for seed in range(ROUNDS):
-        ids = draw(tokens, cuda, seed)
-        want = expected(ids)
-        for order in captured.replay(ids):
-            assert same(order, want)
+        given = draw(tokens, cuda, seed)
+        want = expected(operation, given)
+        for result in captured.replay(given):
+            assert same(result, want)
 
 
 def test_a_call_waits_for_its_stream_and_the_host_for_nothing(cuda):
     early, late = draw(3000, cuda, 1), draw(3000, cuda, 2)
-    want = expected(late)
-    logits = torch.randn(100, 64, device=cuda)
+    want = expected(align, late)
+    logits = draw_logits(100, cuda, 1)
     stream = torch.cuda.Stream()
 
     def enqueue(cycles):
@@ -68,41 +82,44 @@ def test_a_call_waits_for_its_stream_and_the_host_for_nothing(cuda):
         with torch.cuda.stream(stream):
             torch.cuda._sleep(cycles)
             ids.copy_(late)
-            return align(ids), tokenyard.gate(logits, 4), stream.query()
+            return align(ids), tokenyard.gate(logits, 4), route(logits), stream.query()
 
     enqueue(1)  # loads kernels, for which the driver may wait
-    order, chosen, done = enqueue(200_000_000)
+    order, chosen, routed, done = enqueue(200_000_000)
     assert not done, "the calls waited for the device"
     stream.synchronize()
     assert same(order, want)
     assert torch.equal(chosen.ids.cpu(), tokenyard.gate(logits.cpu(), 4).ids)
+    assert same(routed, expected(route, logits))
 
 
-def test_streams_of_the_pool(cuda):
+@OPERATIONS
+def test_streams_of_the_pool(cuda, operation, draw):
     """More streams than PyTorch has: some are the same stream under two names."""
     streams = [torch.cuda.Stream() for _ in range(70)]
     assert len({stream.cuda_stream for stream in streams}) < len(streams)
     problems = [draw(2000 + seed, cuda, seed) for seed in range(len(streams))]
-    wants = [expected(ids) for ids in problems]
+    wants = [expected(operation, given) for given in problems]
     torch.cuda.synchronize()
     for _ in range(5):
-        orders = []
-        for stream, ids in zip(streams, problems):
+        results = []
+        for stream, given in zip(streams, problems):
             with torch.cuda.stream(stream):
-                orders.append(align(ids))
+                results.append(operation(given))
         torch.cuda.synchronize()
-        assert all(same(order, want) for order, want in zip(orders, wants))
+        assert all(same(result, want) for result, want in zip(results, wants))
 
 
-def test_graphs_and_eager_calls_at_once(cuda):
+@OPERATIONS
+def test_graphs_and_eager_calls_at_once(cuda, operation, draw):
     """Two graphs, captured on one stream and replayed on others, beside eager calls on that stream and on
     more."""
     tokens = 20000
     capture_stream = torch.cuda.Stream()
-    graphs = [Captured(tokens, cuda, capture_stream, calls=3) for _ in range(2)]
-    streams = [torch.cuda.Stream() for _ in range(4)]
     problems = [draw(tokens, cuda, seed) for seed in range(6)]
-    wants = [expected(ids) for ids in problems]
+    graphs = [Captured(operation, problems[0], capture_stream, calls=3) for _ in range(2)]
+    streams = [torch.cuda.Stream() for _ in range(4)]
+    wants = [expected(operation, given) for given in problems]
     torch.cuda.synchronize()
     for start in range(ROUNDS):
         got = []
@@ -110,20 +127,21 @@ def test_graphs_and_eager_calls_at_once(cuda):
             number = (start + turn) % len(problems)
             for lane, stream in enumerate([*streams, capture_stream]):
                 with torch.cuda.stream(stream):
-                    run = graphs[lane].replay if lane < len(graphs) else lambda ids: [align(ids)]
+                    run = graphs[lane].replay if lane < len(graphs) else lambda given: [operation(given)]
                     got.append((number, run(problems[number])))
         torch.cuda.synchronize()
-        for number, orders in got:
-            assert all(same(order, wants[number]) for order in orders)
+        for number, results in got:
+            assert all(same(result, wants[number]) for result in results)
 
 
-def test_a_graph_outlives_what_was_captured_with_it(cuda):
+@OPERATIONS
+def test_a_graph_outlives_what_was_captured_with_it(cuda, operation, draw):
     """Memory that calls hold in a graph is the graph's: other calls do not get it meanwhile."""
-    captured = Captured(20000, cuda)
-    ids = draw(20000, cuda, 3)
-    want = expected(ids)
+    given = draw(20000, cuda, 3)
+    captured = Captured(operation, draw(20000, cuda, 0))
+    want = expected(operation, given)
     for _ in range(ROUNDS):
         clutter = [torch.full((1 << 18,), -1, dtype=torch.int32, device=cuda) for _ in range(20)]
-        assert same(captured.replay(ids)[0], want)
-        assert same(align(ids), want)
+        assert same(captured.replay(given)[0], want)
+        assert same(operation(given), want)
         del clutter
