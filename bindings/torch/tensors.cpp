@@ -3,7 +3,7 @@
 #include <array>
 
 extern "C" {
-// Only a PyTorch with CUDA has it, and only there are tensors on CUDA.
+// Only a PyTorch with CUDA or ROCm has it, and only there are tensors on such devices.
 AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_index, void** stream) __attribute__((weak));
 }
 
@@ -27,10 +27,10 @@ int32_t dtype_of(ScalarType dtype) {
   }
 }
 
-// Operators are registered for these two alone.
+// Operators are registered for the CPU and what PyTorch calls CUDA.
 ty_device device_of(const Tensor& tensor) {
   if (tensor.is_cpu()) return {TY_CPU, 0};
-  return {TY_CUDA, tensor.get_device_index()};
+  return {TOKENYARD_TORCH_BACKEND, tensor.get_device_index()};
 }
 
 }  // namespace
