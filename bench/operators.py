@@ -72,7 +72,13 @@ def measure(device):
         with context():
             for name, call in (every_mode if mode != "grad" else {**every_mode, **with_gradient}).items():
                 p20, p50, p80 = np.percentile(host_us(call, device), [20, 50, 80]).round(2)
-                yield {"operator": name, "mode": mode, "host_us_p20": p20, "host_us_p50": p50, "host_us_p80": p80}
+                yield {
+                    "operator": name,
+                    "mode": mode,
+                    "host_us_p20": p20,
+                    "host_us_p50": p50,
+                    "host_us_p80": p80,
+                }
 
 
 def main():
@@ -84,7 +90,9 @@ def main():
     rows = []
     for row in measure(args.device):
         rows.append(row)
-        print(f"{row['mode']:>9} {row['host_us_p20']:>7} {row['host_us_p50']:>7} {row['host_us_p80']:>7}  {row['operator']}")
+        print(
+            f"{row['mode']:>9} {row['host_us_p20']:>7} {row['host_us_p50']:>7} {row['host_us_p80']:>7}  {row['operator']}"
+        )
     if args.json:
         context = {
             "device": torch.cuda.get_device_name() if args.device == "cuda" else "cpu",

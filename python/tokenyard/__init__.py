@@ -1,8 +1,8 @@
 """Tokenyard: routing kernels for Mixture-of-Experts layers.
 
-``tokenyard.gate``, ``align``, ``route`` and the functions for a router's training work on PyTorch's tensors, as
-do ``torch.ops.tokenyard.*``, which are there once ``tokenyard.ops`` was imported. PyTorch is imported with the
-first of them, not with this package.
+``tokenyard.gate``, ``align``, ``route`` and the functions for a router's training work on PyTorch's tensors,
+as do ``torch.ops.tokenyard.*``, which are there once ``tokenyard.ops`` was imported. PyTorch is imported with
+the first of them, not with this package.
 """
 
 import importlib

@@ -152,7 +152,9 @@ def gate_backward(
     ids: gate's, all columns; weights_grad: float32 likewise. Columns beyond top_k are skipped. The options
     are those that gate was given, and there were no replicas.
     """
-    _functions.gate_backward(weights_grad, logits, ids, top_k, score, weight_mode, epsilon, scale, logits_grad)
+    _functions.gate_backward(
+        weights_grad, logits, ids, top_k, score, weight_mode, epsilon, scale, logits_grad
+    )
 
 
 def router_loss(

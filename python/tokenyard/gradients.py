@@ -49,6 +49,16 @@ for _name in ("gate", "gate_with_counts", "route", "route_with_details"):
     )
 
 
+def _no_second_gradient(ctx, _logits_grad):
+    raise RuntimeError(
+        "gate_backward: a gradient of the gradient is asked for, expected one of the weights alone: there is no "
+        "formula for it; leave create_graph out"
+    )
+
+
+torch.library.register_autograd("tokenyard::gate_backward", _no_second_gradient)
+
+
 def _save_gradient(ctx, inputs, output):
     loss, losses, counts, logits_grad = output
     ctx.num_inputs = len(inputs)

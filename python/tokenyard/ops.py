@@ -119,9 +119,9 @@ def gate(logits, top_k, *, counts=False, **options):
     ids_dtype: torch.int32, which None is, too, or torch.int64.
 
     Returns ChosenExperts; docs/contracts.md says how exact they are, and what becomes of NaN and infinity.
-    The weights have a gradient, once: that of the logits of what was chosen, none of the bias, and none with
-    replicas. Raises RuntimeError where an argument is not as above, in a sentence that says what was expected
-    and what to do.
+    The weights have a gradient, but no second one: that of the weights of what was chosen, none of the bias,
+    and none with replicas. Raises RuntimeError where an argument is not as above, in a sentence that says
+    what was expected and what to do.
 
     >>> import torch, tokenyard
     >>> logits = torch.tensor([[0.0, 3.0, 1.0, 2.0], [4.0, 0.0, 0.0, 4.0]])

@@ -98,8 +98,20 @@ def test_replicas_are_for_inference(device):
         num_replicas=torch.full((8,), 2, dtype=torch.int32, device=device),
         num_physical_experts=16,
     )
-    with pytest.raises(RuntimeError, match="gate_backward: replicas is given, expected None: .*train without"):
+    with pytest.raises(
+        RuntimeError, match="gate_backward: replicas is given, expected None: .*train without"
+    ):
         chosen.weights.sum().backward()
+
+
+def test_there_is_no_second_gradient(device):
+    logits = leaf(draw(6, 8, device=device))
+    weights = tokenyard.gate(logits, 2).weights
+    (gradient,) = torch.autograd.grad(weights.sum(), logits, create_graph=True)
+    with pytest.raises(
+        RuntimeError, match="gate_backward: a gradient of the gradient is asked for, expected"
+    ):
+        gradient.sum().backward()
 
 
 def router_loss(logits, counts, offsets, score, balance_coefficient, z_coefficient):
@@ -194,8 +206,16 @@ LOSSES_REFUSED = {
         {**BALANCE, "counts": ids(1, 8)},
         "counts is given, expected None where ids are",
     ),
-    "tokens": (lambda: (torch.zeros(4, 8), ids(3, 2)), BALANCE, r"ids is of shape \[3, 2\], expected \[4, col"),
-    "top_k": (lambda: (torch.zeros(4, 8), ids(4, 2)), {**BALANCE, "top_k": 3}, "top_k is 3, expected at most 2"),
+    "tokens": (
+        lambda: (torch.zeros(4, 8), ids(3, 2)),
+        BALANCE,
+        r"ids is of shape \[3, 2\], expected \[4, col",
+    ),
+    "top_k": (
+        lambda: (torch.zeros(4, 8), ids(4, 2)),
+        {**BALANCE, "top_k": 3},
+        "top_k is 3, expected at most 2",
+    ),
     "counts": (lambda: (torch.zeros(4, 8),), {**BALANCE, "counts": ids(2, 8)}, "expected 8 elements"),
     "offsets": (
         lambda: (torch.zeros(4, 8), ids(4, 2)),
