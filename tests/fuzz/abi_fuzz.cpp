@@ -111,7 +111,8 @@ void fuzz_align(ty_device device, Source& source) {
   size_t bytes = 0;
   char text[64];
   for (const ty_status status :
-       {ty_align_workspace_size(device, &args, &bytes), ty_align_explain(device, &args, text, sizeof text)}) {
+       {ty_align_workspace_size(device, &args, &bytes), ty_align_once_size(device, &args, &bytes),
+        ty_align_explain(device, &args, text, sizeof text)}) {
     require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
   }
   if (fits(args)) call_align(device, args, source);
@@ -234,7 +235,8 @@ void fuzz_route(ty_device device, Source& source) {
   size_t bytes = 0;
   char text[64];
   for (const ty_status status :
-       {ty_route_workspace_size(device, &args, &bytes), ty_route_explain(device, &args, text, sizeof text)}) {
+       {ty_route_workspace_size(device, &args, &bytes), ty_route_once_size(device, &args, &bytes),
+        ty_route_explain(device, &args, text, sizeof text)}) {
     require(status >= TY_OK && status <= TY_OUT_OF_MEMORY, "status");
   }
   const bool is_small = gate.num_tokens <= 256 && gate.num_experts <= 512 && gate.num_experts >= 1 &&
@@ -257,7 +259,9 @@ void fuzz_route(ty_device device, Source& source) {
   align.sorted_pair_ids = sorted.get();
   align.block_expert = block_expert.get();
   align.num_padded = num_padded.get();
-  const ty_status status = ty_route(device, &args, nullptr, nullptr);
+  const bool once = source.take<uint8_t>() % 2 == 0;  // in memory of its own, of which the CPU needs none
+  const ty_status status =
+      once ? ty_route_once(device, &args, nullptr, 0, nullptr) : ty_route(device, &args, nullptr, nullptr);
   const std::string error = ty_last_error();
   require((status == TY_OK) == error.empty(), "a refusal says why, a success says nothing");
   if (status != TY_OK) return;
