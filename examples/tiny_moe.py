@@ -125,7 +125,9 @@ def read(files, seed):
         raise SystemExit(f"--text: {len(files)} files, expected two or more: one is held out")
     drawn = random.Random(seed).sample(sorted(files), len(files))
     parts = drawn[::20], [file for number, file in enumerate(drawn) if number % 20]
-    held_out, training = (np.frombuffer(b"".join(map(pathlib.Path.read_bytes, part)), np.uint8) for part in parts)
+    held_out, training = (
+        np.frombuffer(b"".join(map(pathlib.Path.read_bytes, part)), np.uint8) for part in parts
+    )
     folders = ", ".join(sorted({str(file.parent) for file in files}))
     print(f"text      {len(files)} files of {folders}:")
     print(f"          {len(training) / 1e6:.2f} MB to train on, {len(held_out) / 1e6:.2f} MB held out")
@@ -154,7 +156,9 @@ def unevenness(ids):
 def train(model, text, steps, rate, generator):
     """Yields the number of steps done, from 0 on."""
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 20, 1 - step / steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / 20, 1 - step / steps)
+    )
     with tqdm(total=steps, unit="step") as progress:
         yield 0
         for step in range(1, steps + 1):
@@ -172,19 +176,27 @@ def train(model, text, steps, rate, generator):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=400, help="of training (default: 400)")
-    parser.add_argument("--rate", type=float, default=0.01, help="of the bias; 0: no balancing (default: 0.01)")
+    parser.add_argument(
+        "--rate", type=float, default=0.01, help="of the bias; 0: no balancing (default: 0.01)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of weights and text (default: 0)")
     parser.add_argument("--text", type=pathlib.Path, nargs="+", metavar="FILE", help="what to train on")
-    parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER", help="write what the routers chose there")
+    parser.add_argument(
+        "--out", type=pathlib.Path, metavar="FOLDER", help="write what the routers chose there"
+    )
     options = parser.parse_args()
 
     generator = torch.manual_seed(options.seed)
     training, held_out = read(options.text or default_files(), options.seed)
     model = Model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    print(f"model     {parameters / 1e6:.1f} million parameters, {LAYERS} layers of {EXPERTS} experts, {TOP_K} a token")
+    print(
+        f"model     {parameters / 1e6:.1f} million parameters, {LAYERS} layers of {EXPERTS} experts, {TOP_K} a token"
+    )
     batch = windows(held_out, BATCH, generator)
     kept = {}
     for step in train(model, training, options.steps, options.rate, generator):
