@@ -124,9 +124,7 @@ def test_sglang(device, tmp_path, monkeypatch):
     add_module(monkeypatch, "sgl_kernel", *SGLANG_KERNELS)
     for name in ("sglang", "sglang.srt", "sglang.srt.plugins"):
         add_module(monkeypatch, name)
-    add_module(
-        monkeypatch, "sglang.srt.plugins.hook_registry", HookRegistry=HookRegistry, HookType=HookType
-    )
+    add_module(monkeypatch, "sglang.srt.plugins.hook_registry", HookRegistry=HookRegistry, HookType=HookType)
     load_plugin("integrate-sglang.md", "sglang.srt.plugins", tmp_path, monkeypatch)()
     sglang_layer(device)
 

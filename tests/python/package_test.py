@@ -55,7 +55,7 @@ def test_examples(name):
     assert result.attempted > 0 and result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/integrate-training.md"])
 def test_examples_in_documents(name):
     pytest.importorskip("tvm_ffi")
     text = (pathlib.Path(__file__).parents[2] / name).read_text(encoding="utf-8")
