@@ -56,8 +56,9 @@ std::string fold(const Terminal& terminal, const Cell& head, const std::vector<C
 
 // The local expert of an id, -1 if the pair is dropped.
 int32_t local_expert(const harness::AlignProblem& problem, int64_t id) {
-  if (id < 0 || id >= problem.shape.experts) return -1;
-  if (problem.expert_map.empty()) return static_cast<int32_t>(id);
+  const int64_t expert = id - problem.shape.first_id;
+  if (expert < 0 || expert >= problem.shape.experts) return -1;
+  if (problem.expert_map.empty()) return static_cast<int32_t>(expert);
   const int32_t local = problem.expert_map[id];
   return local >= 0 && local < problem.shape.local_experts ? local : -1;
 }
@@ -101,8 +102,8 @@ std::vector<Cell> slot_cells(const Terminal& terminal, const harness::AlignProbl
   std::vector<Cell> cells;
   for (int64_t slot = first; slot < first + rows; ++slot) {
     const std::string name = pair_name(problem, outputs.sorted_pair_ids[slot]);
-    cells.push_back(cell(terminal, colour_of_expert(outputs.block_expert[block]), name,
-                         static_cast<int>(name.size()), place));
+    const int32_t expert = outputs.block_expert[block] - problem.shape.first_id;
+    cells.push_back(cell(terminal, colour_of_expert(expert), name, static_cast<int>(name.size()), place));
   }
   const int32_t pads = size - rows;
   if (int64_t{size} * (place + 1) <= room) {
@@ -158,7 +159,8 @@ std::string blocks_picture(const Terminal& terminal, const harness::AlignProblem
     const int32_t expert = outputs.block_expert[block];
     const std::string number = fmt::format("{:{}}block {:>{}}  ", "", kMargin, block, block_width);
     const std::string name = fmt::format("expert {:<{}} ", expert_name(problem, expert), expert_width);
-    const Cell head{terminal.paint(kFaint, number) + terminal.paint(colour_of_expert(expert), name),
+    const auto colour = colour_of_expert(expert - problem.shape.first_id);
+    const Cell head{terminal.paint(kFaint, number) + terminal.paint(colour, name),
                     static_cast<int>(number.size() + name.size()), 0};
     out +=
         fold(terminal, head, slot_cells(terminal, problem, outputs, block, terminal.width - head.width), 1);

@@ -31,6 +31,7 @@ void add_problem_options(CLI::App& command, harness::AlignShape& shape) {
   number("--seed", shape.seed, "of everything that is drawn");
   flag("--int64", shape.int64_ids, "pass the ids as int64, as torch.topk gives them");
   number("--row-stride", shape.row_stride, "ids from one row to the next, 0: K");
+  number("--first-id", shape.first_id, "the id of expert 0: ids are N to N+E-1");
   number("--local-experts", shape.local_experts, "draw an expert map to so many local experts");
   number("--extra-capacity", shape.extra_capacity, "slots beyond what ty_align_capacity() says");
   flag("--invalid-ids", shape.invalid_ids, "a tenth of the ids negative or beyond E");

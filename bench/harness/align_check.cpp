@@ -53,15 +53,19 @@ class Promises {
  private:
   int32_t expert_of(int64_t pair) const {
     const int64_t id = problem_.ids[static_cast<size_t>(pair)];
-    if (id < 0 || id >= problem_.shape.experts) return kDropped;
-    if (problem_.expert_map.empty()) return static_cast<int32_t>(id);
+    const int64_t first = problem_.shape.first_id;
+    if (id < first || id >= first + problem_.shape.experts) return kDropped;
+    if (problem_.expert_map.empty()) return static_cast<int32_t>(id - first);
     const int32_t local = problem_.expert_map[static_cast<size_t>(id)];
     return local < 0 || local >= problem_.num_local_experts() ? kDropped : local;
   }
 
   bool is_pair(int32_t entry) const { return entry >= 0 && entry < padding_; }
   int32_t entry(int64_t slot) const { return out_.sorted_pair_ids[static_cast<size_t>(slot)]; }
-  int32_t expert_at(int64_t slot) const { return out_.block_expert[static_cast<size_t>(slot / block_)]; }
+  int32_t expert_of_block(int64_t block) const {
+    return out_.block_expert[static_cast<size_t>(block)] - problem_.shape.first_id;
+  }
+  int32_t expert_at(int64_t slot) const { return expert_of_block(slot / block_); }
   int64_t used_blocks() const { return out_.num_padded / block_; }
 
   std::string sizes() const {
@@ -84,7 +88,7 @@ class Promises {
   std::string used_blocks_have_ascending_experts() const {
     int32_t previous = 0;
     for (int64_t block = 0; block < used_blocks(); ++block) {
-      const int32_t expert = out_.block_expert[static_cast<size_t>(block)];
+      const int32_t expert = expert_of_block(block);
       if (expert < previous || expert >= problem_.num_local_experts()) {
         return fmt::format("blocks in use have experts in ascending order: block {} has {} after {}", block,
                            expert, previous);
@@ -220,8 +224,8 @@ class Promises {
 
 AlignOutputs expected(const AlignProblem& problem) {
   align::ReferenceOutput out =
-      align::reference({problem.ids, problem.shape.experts, problem.shape.block, problem.expert_map,
-                        problem.num_local_experts(), problem.capacity});
+      align::reference({problem.ids, problem.shape.first_id, problem.shape.experts, problem.shape.block,
+                        problem.expert_map, problem.num_local_experts(), problem.capacity});
   return {.sorted_pair_ids = std::move(out.sorted_pair_ids),
           .block_expert = std::move(out.block_expert),
           .counts = std::move(out.counts),

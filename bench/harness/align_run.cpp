@@ -25,6 +25,7 @@ ty_align_args align_args(const AlignShape& shape, ty_align_path path) {
   args.row_stride = shape.row_stride;
   args.top_k = shape.top_k;
   args.num_experts = shape.experts;
+  args.first_id = shape.first_id;
   args.block_size = shape.block;
   args.num_local_experts = shape.local_experts;
   args.expert_map = shape.local_experts > 0 ? &some_map : nullptr;

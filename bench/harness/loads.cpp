@@ -80,7 +80,7 @@ AlignProblem draw_to_loads(AlignShape shape, const Loads& loads) {
     for (const int32_t expert : order) {
       end += loads.counts[static_cast<size_t>(expert)];
       if (tooth >= end) continue;
-      ids.push_back(expert);
+      ids.push_back(shape.first_id + expert);
       tooth += loads.tokens;
     }
   }

@@ -72,10 +72,11 @@ void draw_hot(const AlignShape& shape, Random& random, std::vector<int64_t>& ids
 void spoil_some(const AlignShape& shape, Random& random, std::vector<int64_t>& ids) {
   constexpr int64_t kLow = std::numeric_limits<int32_t>::min();
   constexpr int64_t kHigh = std::numeric_limits<int32_t>::max();
-  std::vector<int64_t> invalid{-1, -2, kLow, shape.experts, shape.experts + 1, kHigh};
+  const int64_t first = shape.first_id, end = first + shape.experts;
+  std::vector<int64_t> invalid{first - 1, first - 2, kLow, end, end + 1, kHigh};
   if (shape.int64_ids) {  // cut to 32 bits, the first three are experts
     constexpr int64_t kBeyond = int64_t{1} << 32;
-    invalid.insert(invalid.end(), {kBeyond, kBeyond + shape.experts - 1, -kBeyond,
+    invalid.insert(invalid.end(), {kBeyond + first, kBeyond + end - 1, first - kBeyond,
                                    std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()});
   }
   for (int64_t& id : ids) {
@@ -132,6 +133,7 @@ std::string AlignShape::command() const {
   if (int64_ids) command += " --int64";
   if (row_stride != 0) command += fmt::format(" --row-stride {}", row_stride);
   if (local_experts != 0) command += fmt::format(" --local-experts {}", local_experts);
+  if (first_id != 0) command += fmt::format(" --first-id {}", first_id);
   if (extra_capacity != 0) command += fmt::format(" --extra-capacity {}", extra_capacity);
   if (distribution != Distribution::kUniform) {
     command += fmt::format(" --distribution {}", kNames[static_cast<size_t>(distribution)]);
@@ -167,6 +169,7 @@ AlignProblem draw(const AlignShape& shape) {
       std::fill(ids.begin(), ids.end(), random.below(shape.experts));
       break;
   }
+  for (int64_t& id : ids) id += shape.first_id;
   if (shape.invalid_ids) spoil_some(shape, random, ids);
   std::vector<int32_t> map;
   if (shape.local_experts > 0) map = draw_map(shape, random);
@@ -191,6 +194,9 @@ AlignShape draw_shape(uint64_t seed, int64_t max_pairs) {
   shape.distribution = random.any_of(distributions);
   shape.invalid_ids = random.one_in(4);
   shape.duplicates = random.one_in(4);
+  if (shape.local_experts == 0 && random.one_in(4)) {
+    shape.first_id = random.one_in(2) ? -1 : static_cast<int32_t>(random.between(-5000, 5000));
+  }
   return shape;
 }
 

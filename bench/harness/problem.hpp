@@ -24,6 +24,7 @@ struct AlignShape {
   bool int64_ids = false;
   int64_t row_stride = 0;      // 0: contiguous
   int32_t local_experts = 0;   // > 0: with an expert_map
+  int32_t first_id = 0;        // of expert 0; without a map
   int64_t extra_capacity = 0;  // slots beyond ty_align_capacity(); may be negative, but the minimum stays
   Distribution distribution = Distribution::kUniform;
   bool invalid_ids = false;  // a tenth of the ids -1, below -1, E or beyond

@@ -29,6 +29,7 @@ ty_align_args arguments(const AlignInputs& inputs) {
   args.top_k = rows.columns;
   args.num_experts = to_int32(kAlign, "num_experts", inputs.num_experts);
   args.block_size = to_int32(kAlign, "block_size", inputs.block_size);
+  args.first_id = inputs.first_id;
   args.num_local_experts = to_int32(kAlign, "num_local_experts", inputs.num_local_experts.value_or(0));
   args.expert_map = static_cast<const int32_t*>(elements_of(
       kAlign, "expert_map", inputs.expert_map, inputs.topk_ids.device, TY_INT32, inputs.num_experts));

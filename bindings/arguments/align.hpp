@@ -15,6 +15,7 @@ struct AlignInputs {
   int64_t block_size;
   std::optional<View> expert_map;
   std::optional<int64_t> num_local_experts;
+  int64_t first_id = 0;
 };
 
 // Three are written always, the others if they are there.

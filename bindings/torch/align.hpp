@@ -11,7 +11,7 @@ namespace tokenyard::torch_binding {
 
 std::tuple<Tensor, Tensor, Tensor> align(const Tensor& topk_ids, int64_t num_experts, int64_t block_size,
                                          const std::optional<Tensor>& expert_map,
-                                         std::optional<int64_t> num_local_experts);
+                                         std::optional<int64_t> num_local_experts, int64_t first_id);
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> align_with_details(
     const Tensor& topk_ids, int64_t num_experts, int64_t block_size, const std::optional<Tensor>& expert_map,
@@ -19,6 +19,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> align
 
 void align_out(const Tensor& topk_ids, int64_t num_experts, int64_t block_size,
                const std::optional<Tensor>& expert_map, std::optional<int64_t> num_local_experts,
-               const Tensor& sorted_pair_ids, const Tensor& block_expert, const Tensor& num_padded);
+               int64_t first_id, const Tensor& sorted_pair_ids, const Tensor& block_expert,
+               const Tensor& num_padded);
 
 }  // namespace tokenyard::torch_binding

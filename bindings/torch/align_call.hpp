@@ -20,10 +20,11 @@ inline auto memory_of(const Place& place) {
 class Align {
  public:
   Align(const Place& place, const Tensor& topk_ids, int64_t num_experts, int64_t block_size,
-        const std::optional<Tensor>& expert_map, std::optional<int64_t> num_local_experts)
+        const std::optional<Tensor>& expert_map, std::optional<int64_t> num_local_experts,
+        int64_t first_id = 0)
       : place_(place),
         args_(binding::arguments(
-            {view(topk_ids), num_experts, block_size, view(expert_map), num_local_experts})) {}
+            {view(topk_ids), num_experts, block_size, view(expert_map), num_local_experts, first_id})) {}
 
   const ty_align_args& args() const { return args_; }
 

@@ -21,7 +21,8 @@ void define(torch::stable::detail::StableLibrary& library, const std::string& na
 
 STABLE_TORCH_LIBRARY(tokenyard, library) {
   const std::string order_options = "Tensor? expert_map=None, int? num_local_experts=None";
-  const std::string pairs = "Tensor topk_ids, int num_experts, int block_size, " + order_options;
+  const std::string pairs =
+      "Tensor topk_ids, int num_experts, int block_size, " + order_options + ", int first_id=0";
   const std::string order = "Tensor sorted_pair_ids, Tensor block_expert, Tensor num_padded";
   const std::string details =
       ", Tensor counts, Tensor offsets, Tensor inverse, Tensor block_rows, Tensor num_dropped";

@@ -16,14 +16,14 @@ namespace tokenyard::tvm_ffi_binding {
 namespace {
 
 void align(const TensorView& topk_ids, int64_t num_experts, int64_t block_size,
-           const OptionalTensor& expert_map, Optional<int64_t> num_local_experts,
+           const OptionalTensor& expert_map, Optional<int64_t> num_local_experts, int64_t first_id,
            const TensorView& sorted_pair_ids, const TensorView& block_expert, const TensorView& num_padded,
            const OptionalTensor& counts, const OptionalTensor& offsets, const OptionalTensor& inverse,
            const OptionalTensor& block_rows, const OptionalTensor& num_dropped) {
   guarded([&] {
     const Place place(topk_ids);
     ty_align_args args = binding::arguments(
-        {view(topk_ids), num_experts, block_size, view(expert_map), number(num_local_experts)});
+        {view(topk_ids), num_experts, block_size, view(expert_map), number(num_local_experts), first_id});
     binding::write_to(args,
                       {.sorted_pair_ids = view(sorted_pair_ids),
                        .block_expert = view(block_expert),

@@ -108,7 +108,7 @@ typedef struct ty_align_args {
   uint32_t struct_size; /* sizeof(ty_align_args) */
   int32_t ids_dtype;    /* ty_dtype of topk_ids */
 
-  /* Input. A pair is valid if 0 <= id < num_experts and, with a map, 0 <= expert_map[id] <
+  /* Input. A pair is valid if 0 <= id - first_id < num_experts and, with a map, 0 <= expert_map[id] <
    * num_local_experts. Any other id is dropped: -1 for padding tokens, but garbage is safe too. */
   const void* topk_ids;      /* [num_tokens, top_k], row t at element t * row_stride */
   int64_t num_tokens;        /* T >= 0 */
@@ -137,11 +137,16 @@ typedef struct ty_align_args {
   int32_t path;   /* ty_align_path; TY_ALIGN_AUTO unless a test or a measurement wants one */
   int32_t linked; /* 1: begins while the kernel before it in the stream ends, where the device can, and waits
                      inside (programmatic dependent launch); 0: when that has ended */
+
+  /* Input. The id of expert 0: an id, and what block_expert holds in its place, is first_id + expert. It and
+   * num_experts must fit in int32; 0 with a map. With -1, tokens of no expert (id -1) have blocks of their
+   * own, as num_experts is then one more. */
+  int64_t first_id;
 } ty_align_args;
 
 /* Every field, so that neither C nor C++ warns about those left out. */
 #define TY_ALIGN_ARGS_INIT \
-  {sizeof(ty_align_args), TY_INT32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TY_ALIGN_AUTO, 0}
+  {sizeof(ty_align_args), TY_INT32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TY_ALIGN_AUTO, 0, 0}
 
 /* Slots to allocate for sorted_pair_ids: min(pairs * B, pairs + E * (B - 1) rounded up to a multiple of B).
  * Never less than any routing needs, a multiple of B. -1 if an argument is out of range or the result
@@ -304,8 +309,8 @@ typedef struct ty_route_args {
 
   /* As for ty_align(), but its ids are gate's, all columns of them: [num_tokens, top_k + num_shared_experts]
    * of num_physical_experts + num_shared_experts experts (num_experts + num_shared_experts without replicas).
-   * The fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts) are not read,
-   * nor is `linked`: align is linked to gate. */
+   * The fields that say so (ids_dtype, topk_ids, num_tokens, row_stride, top_k, num_experts, first_id) are
+   * not read, nor is `linked`: align is linked to gate. */
   const ty_align_args* align;
 } ty_route_args;
 

@@ -49,17 +49,21 @@ class AlignedOrder(NamedTuple):
     """[1] pairs that were not valid"""
 
 
-def align(topk_ids, num_experts, block_size, *, expert_map=None, num_local_experts=None, details=False):
+def align(
+    topk_ids, num_experts, block_size, *, expert_map=None, num_local_experts=None, first_id=0, details=False
+):
     """Puts (token, expert) pairs in line: by expert, each one's padded to whole blocks, in a stable order.
 
     topk_ids: [num_tokens, top_k] int32 or int64, the experts of each token. Rows may be any distance apart,
-        but must be contiguous. An id outside of 0 to num_experts - 1 drops its pair: -1 for padding tokens,
-        but any is safe.
+        but must be contiguous. An id that is no expert's drops its pair: -1 for padding tokens, but any is
+        safe.
     num_experts: 1 to 4096.
     block_size: at least 1, the rows of a tile of the matrix products.
     expert_map: [num_experts] int32, the local id of each expert or -1, which drops its pairs. For expert
         parallelism.
     num_local_experts: the experts of this rank, with an expert_map.
+    first_id: of the first expert, and so in block_expert: ids are first_id to first_id + num_experts - 1. Not
+        with an expert_map.
     details: whether counts, offsets, inverse, block_rows and num_dropped are wanted, too; else they are None.
 
     Returns an AlignedOrder. The order has the same bits on every device. Raises RuntimeError where an
@@ -76,7 +80,7 @@ def align(topk_ids, num_experts, block_size, *, expert_map=None, num_local_exper
     tensor([ 0,  1,  2, -1, -1], dtype=torch.int32)
     """
     operator = torch.ops.tokenyard.align_with_details if details else torch.ops.tokenyard.align
-    return AlignedOrder(*operator(topk_ids, num_experts, block_size, expert_map, num_local_experts))
+    return AlignedOrder(*operator(topk_ids, num_experts, block_size, expert_map, num_local_experts, first_id))
 
 
 class ChosenExperts(NamedTuple):

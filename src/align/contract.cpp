@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMaxPosition = std::numeric_limits<int32_t>::max();
 
 // The struct as it was in its first version: nothing shorter is accepted.
-constexpr size_t kFirstSize = sizeof(ty_align_args);
+constexpr size_t kFirstSize = offsetof(ty_align_args, first_id);
 
 constexpr Check kCheck("align");
 
@@ -76,6 +76,12 @@ Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
                                     "with an expert_map, pass the experts of this rank"));
     experts = args.num_local_experts;
   }
+  if (args.expert_map != nullptr && args.first_id != 0) {
+    return kCheck.invalid("first_id", text(args.first_id), "0 with an expert_map",
+                          "let the map begin at the first id");
+  }
+  TY_RETURN_IF_ERROR(kCheck.range("first_id", args.first_id, std::numeric_limits<int32_t>::min(),
+                                  kMaxPosition - args.num_experts, "ids of experts are int32"));
   if (args.path < TY_ALIGN_AUTO || args.path > TY_ALIGN_SPLIT) {
     return kCheck.invalid("path", text(args.path), "a ty_align_path", "use TY_ALIGN_AUTO");
   }
@@ -113,6 +119,7 @@ Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
       .num_tokens = args.num_tokens,
       .row_stride = stride,
       .top_k = args.top_k,
+      .first_id = static_cast<int32_t>(args.first_id),
       .num_experts = args.num_experts,
       .num_local_experts = experts,
       .block_size = args.block_size,

@@ -19,7 +19,8 @@ struct Problem {
   int64_t num_tokens;
   int64_t row_stride;
   int32_t top_k;
-  int32_t num_experts;        // ids are below this
+  int32_t first_id;           // of expert 0
+  int32_t num_experts;        // ids are below first_id + this
   int32_t num_local_experts;  // equals num_experts without a map
   int32_t block_size;
   const int32_t* expert_map;  // or nullptr

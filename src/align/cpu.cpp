@@ -79,10 +79,11 @@ class CountingSort {
       const auto above = std::upper_bound(offsets_.begin(), offsets_.end(), begin * block);
       const auto expert = static_cast<int32_t>(above - offsets_.begin() - 1);
       const int64_t last = *above / block - 1;
-      set_blocks(begin, std::min(last + 1, end), expert, problem_.block_size);
+      const int32_t id = problem_.first_id + expert;
+      set_blocks(begin, std::min(last + 1, end), id, problem_.block_size);
       if (last < end) {
         const int64_t unpadded = offsets_[expert] + counts_[expert];
-        set_blocks(last, last + 1, expert, static_cast<int32_t>(unpadded - last * block));
+        set_blocks(last, last + 1, id, static_cast<int32_t>(unpadded - last * block));
         pad(unpadded, *above);
       }
       begin = last + 1;
@@ -101,8 +102,8 @@ class CountingSort {
     return static_cast<int32_t>((rows + block - 1) / block * block);
   }
 
-  void set_blocks(int64_t begin, int64_t end, int32_t expert, int32_t rows) {
-    std::fill(problem_.block_expert + begin, problem_.block_expert + end, expert);
+  void set_blocks(int64_t begin, int64_t end, int32_t id, int32_t rows) {
+    std::fill(problem_.block_expert + begin, problem_.block_expert + end, id);
     if (problem_.block_rows != nullptr)
       std::fill(problem_.block_rows + begin, problem_.block_rows + end, rows);
   }
@@ -129,8 +130,9 @@ class CountingSort {
     const int32_t* map = problem_.expert_map;
     const int32_t dropped = dropped_;
     if (map == nullptr) {
+      const auto first_id = static_cast<uint64_t>(int64_t{problem_.first_id});
       walk(ids, rank, [=](int64_t pair, uint64_t id) {
-        visit(pair, id < experts ? static_cast<int32_t>(id) : dropped);
+        visit(pair, id - first_id < experts ? static_cast<int32_t>(id - first_id) : dropped);
       });
     } else {
       walk(ids, rank, [=](int64_t pair, uint64_t id) {

@@ -9,7 +9,8 @@
 
 namespace tokenyard::align {
 
-// int32, rows without gaps, no map: what engines pass. A kernel for these alone is smaller and starts sooner.
+// int32 from 0, rows without gaps, no map: what engines pass. A kernel for these alone is smaller and starts
+// sooner.
 class PlainIds {
  public:
   explicit PlainIds(const Problem& problem)
@@ -18,7 +19,7 @@ class PlainIds {
         aligned_(reinterpret_cast<uintptr_t>(problem.topk_ids) % sizeof(port::Vec4) == 0) {}
 
   static bool fit(const Problem& problem) {
-    return !problem.ids_are_int64 && problem.expert_map == nullptr &&
+    return !problem.ids_are_int64 && problem.expert_map == nullptr && problem.first_id == 0 &&
            (problem.row_stride == problem.top_k || problem.num_tokens <= 1);
   }
 
@@ -77,6 +78,7 @@ class AnyIds {
         map_(problem.expert_map),
         row_stride_(problem.row_stride),
         top_k_(problem.top_k),
+        first_id_(problem.first_id),
         num_experts_(problem.num_experts),
         num_local_experts_(problem.num_local_experts),
         wide_(problem.ids_are_int64) {}
@@ -111,7 +113,8 @@ class AnyIds {
     const int32_t token = top_k_.floor(pair);
     const int64_t at = token * row_stride_ + (pair - token * top_k_.divisor());
     const int64_t id = wide_ ? static_cast<const int64_t*>(ids_)[at] : static_cast<const int32_t*>(ids_)[at];
-    return id >= 0 && id < num_experts_ ? static_cast<int32_t>(id) : -1;
+    const uint64_t expert = static_cast<uint64_t>(id) - static_cast<uint64_t>(first_id_);
+    return expert < static_cast<uint64_t>(num_experts_) ? static_cast<int32_t>(expert) : -1;
   }
   TY_DEVICE int32_t local_expert(int32_t expert) const {
     const int32_t local = map_[expert];
@@ -122,6 +125,7 @@ class AnyIds {
   const int32_t* map_;
   int64_t row_stride_;
   FastDivide top_k_;
+  int64_t first_id_;
   int32_t num_experts_;
   int32_t num_local_experts_;
   bool wide_;

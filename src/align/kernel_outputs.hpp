@@ -17,7 +17,8 @@ struct Run {
   int32_t blocks;
 };
 
-// kOptional: some of the optional outputs are wanted. A kernel without them is smaller and starts sooner.
+// kOptional: some of the optional outputs are wanted, or experts are not numbered from 0. A kernel without
+// that is smaller and starts sooner.
 template <bool kOptional>
 class Outputs {
  public:
@@ -30,6 +31,7 @@ class Outputs {
         capacity_(static_cast<int32_t>(problem.capacity)),
         num_blocks_(static_cast<int32_t>(problem.num_blocks())),
         num_padded_(problem.num_padded),
+        first_id_(problem.first_id),
         inverse_(problem.inverse),
         block_rows_(problem.block_rows),
         counts_(problem.counts),
@@ -75,7 +77,7 @@ class Outputs {
 
   // One of them.
   TY_DEVICE void write_block(int32_t index, const Run& run) const {
-    block_expert_[index] = run.expert;
+    block_expert_[index] = kOptional ? first_id_ + run.expert : run.expert;
     if (kOptional && block_rows_ != nullptr) {
       const int32_t rest = run.pairs - (index - run.first_block) * block.divisor();
       block_rows_[index] = port::min_of(rest, block.divisor());
@@ -164,6 +166,7 @@ class Outputs {
   int32_t capacity_;
   int32_t num_blocks_;
   int32_t* num_padded_;
+  int32_t first_id_;
   int32_t* inverse_;  // this and below: or nullptr
   int32_t* block_rows_;
   int32_t* counts_;

@@ -36,7 +36,7 @@ const char* path_name(ty_align_path path) {
 
 Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
   Plan plan{.path = TY_ALIGN_EVERYWHERE};
-  if (problem.num_pairs() <= kMaxRegisterPairs && !has_optional_outputs(problem)) {
+  if (problem.num_pairs() <= kMaxRegisterPairs && !has_optional_outputs(problem) && problem.first_id == 0) {
     const int64_t warps = kRegisterThreads / device.warp_size;
     plan.blocks = static_cast<int32_t>(divide_up(std::max<int64_t>(problem.num_pairs(), 1), warps));
   } else {

@@ -9,8 +9,8 @@ constexpr int32_t kDropped = -1;
 
 // The expert that a pair goes to, as the outputs number them.
 int32_t local_expert(const ReferenceInput& input, int64_t id) {
-  if (id < 0 || id >= input.num_experts) return kDropped;
-  if (input.expert_map.empty()) return static_cast<int32_t>(id);
+  if (id < input.first_id || id >= input.first_id + input.num_experts) return kDropped;
+  if (input.expert_map.empty()) return static_cast<int32_t>(id - input.first_id);
   const int32_t local = input.expert_map[static_cast<size_t>(id)];
   return local >= 0 && local < input.num_local_experts ? local : kDropped;
 }
@@ -46,7 +46,7 @@ ReferenceOutput reference(const ReferenceInput& input) {
     for (const int32_t pair : pairs_of[expert]) {
       out.sorted_pair_ids[slot] = pair;
       out.inverse[static_cast<size_t>(pair)] = static_cast<int32_t>(slot);
-      out.block_expert[slot / block] = static_cast<int32_t>(expert);
+      out.block_expert[slot / block] = static_cast<int32_t>(input.first_id + static_cast<int64_t>(expert));
       ++out.block_rows[slot / block];
       ++slot;
     }

@@ -8,6 +8,7 @@ namespace tokenyard::align {
 
 struct ReferenceInput {
   const std::vector<int64_t>& ids;  // [num_tokens, top_k], contiguous
+  int64_t first_id;                 // of expert 0
   int32_t num_experts;
   int32_t block_size;
   const std::vector<int32_t>& expert_map;  // [num_experts], or empty

@@ -25,6 +25,7 @@ void take_ids(const gate::Problem& gate, ty_align_args& align) {
   align.top_k = gate.columns();
   align.num_experts = gate.num_physical_experts + gate.num_shared_experts;
   align.linked = 0;
+  align.first_id = 0;
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ static_assert(offsetof(ty_align_args, sorted_pair_ids) == 64);
 static_assert(offsetof(ty_align_args, num_dropped) == 120);
 static_assert(offsetof(ty_align_args, path) == 128);
 static_assert(offsetof(ty_align_args, linked) == 132);
-static_assert(sizeof(ty_align_args) == 136, "no padding at the end: a new field changes the size");
+static_assert(offsetof(ty_align_args, first_id) == 136);
+static_assert(sizeof(ty_align_args) == 144, "no padding at the end: a new field changes the size");
 
 TEST(Abi, InitialiserSetsTheSizeAndZeroes) {
   const ty_align_args args = TY_ALIGN_ARGS_INIT;

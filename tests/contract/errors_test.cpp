@@ -50,15 +50,16 @@ TEST_P(Refusals, NameTheArgument) {
                  refusal.expected);
 }
 
-const std::string kFirstSize = std::to_string(sizeof(ty_align_args));  // of this, the first version
+const std::string kFirstSize = std::to_string(offsetof(ty_align_args, first_id));  // of the first version
+const std::string kSize = std::to_string(sizeof(ty_align_args));
 
 const Refusal kShapes[] = {
     {"struct_size_not_set", [](ValidCall& c) { c.args.struct_size = 0; }, "align: struct_size is 0,",
      "at least " + kFirstSize},
-    {"struct_size_short", [](ValidCall& c) { c.args.struct_size = sizeof(ty_align_args) - 4; },
-     "align: struct_size is " + std::to_string(sizeof(ty_align_args) - 4), "at least " + kFirstSize},
+    {"struct_size_short", [](ValidCall& c) { c.args.struct_size = offsetof(ty_align_args, first_id) - 4; },
+     "align: struct_size is 132,", "at least " + kFirstSize},
     {"struct_size_of_a_newer_header", [](ValidCall& c) { c.args.struct_size = sizeof(ty_align_args) + 8; },
-     "align: struct_size is " + std::to_string(sizeof(ty_align_args) + 8), "at most " + kFirstSize},
+     "align: struct_size is " + std::to_string(sizeof(ty_align_args) + 8), "at most " + kSize},
     {"ids_dtype", [](ValidCall& c) { c.args.ids_dtype = 2; }, "align: ids_dtype is 2,",
      "TY_INT32 or TY_INT64"},
     {"top_k_zero", [](ValidCall& c) { c.args.top_k = 0; }, "align: top_k is 0,", "1 to 2147483647"},
@@ -73,6 +74,16 @@ const Refusal kShapes[] = {
      "1 to 4096"},
     {"num_experts_too_many", [](ValidCall& c) { c.args.num_experts = 4097; }, "align: num_experts is 4097,",
      "1 to 4096"},
+    {"first_id_with_a_map",
+     [](ValidCall& c) {
+       c.with_map();
+       c.args.first_id = -1;
+     },
+     "align: first_id is -1,", "0 with an expert_map"},
+    {"first_id_below_int32", [](ValidCall& c) { c.args.first_id = -2'147'483'649; },
+     "align: first_id is -2147483649,", "-2147483648 to "},
+    {"first_id_whose_last_expert_is_beyond_int32", [](ValidCall& c) { c.args.first_id = INT_MAX; },
+     "align: first_id is 2147483647,", "-2147483648 to "},
     {"block_size_zero", [](ValidCall& c) { c.args.block_size = 0; }, "align: block_size is 0,",
      "1 to 2147483647"},
     {"block_size_negative", [](ValidCall& c) { c.args.block_size = INT_MIN; },

@@ -31,8 +31,9 @@ void check_order(const ty_align_args& args, int32_t experts) {
     require(pair >= 0 && pair <= pairs && (i < padded || pair == pairs), "sorted_pair_ids");
   }
   for (int64_t b = 0; b < blocks; ++b) {
-    const int32_t expert = args.block_expert[b];
-    require(b * args.block_size < padded ? expert >= 0 && expert < experts : expert == -1, "block_expert");
+    const int64_t expert = args.block_expert[b] - args.first_id;
+    const bool used = b * args.block_size < padded;
+    require(used ? expert >= 0 && expert < experts : args.block_expert[b] == -1, "block_expert");
   }
 }
 
@@ -99,6 +100,7 @@ void fuzz_align(ty_device device, Source& source) {
   args.num_local_experts = source.number<int32_t>(1, 64);
   args.path = source.number<int32_t>(0, 3);
   args.linked = source.number<int32_t>(0, 1);
+  args.first_id = source.take<uint8_t>() < 64 ? source.number<int64_t>(-5, 5) : 0;
   const bool generous = source.take<uint8_t>() % 4 != 0;
   args.capacity =
       generous ? ty_align_capacity(
@@ -227,6 +229,7 @@ void fuzz_route(ty_device device, Source& source) {
   align.num_experts = source.take<int32_t>();
   align.block_size = source.number<int32_t>(1, 200);
   align.capacity = source.number<int64_t>(0, 65535);
+  align.first_id = source.take<int64_t>();
   ty_route_args args = TY_ROUTE_ARGS_INIT;
   if (source.take<uint8_t>() >= 240) args.struct_size = source.number<uint32_t>(0, 2 * sizeof args);
   args.path = source.number<int32_t>(0, 2);
@@ -265,6 +268,7 @@ void fuzz_route(ty_device device, Source& source) {
   const std::string error = ty_last_error();
   require((status == TY_OK) == error.empty(), "a refusal says why, a success says nothing");
   if (status != TY_OK) return;
+  align.first_id = 0;
   align.num_tokens = gate.num_tokens;
   align.top_k = gate.top_k + gate.num_shared_experts;
   check_order(align, gate.num_experts + gate.num_shared_experts);

@@ -60,6 +60,17 @@ std::vector<Case> cases() {
         {.tokens = 150, .top_k = few, .experts = experts, .block = 4, .distribution = Distribution::kZipf},
         {.optional_outputs = false});
     add(e + "_duplicates", {.tokens = 60, .top_k = 6, .experts = experts, .block = 16, .duplicates = true});
+    add(e + "_bucket_for_none",
+        {.tokens = 90, .top_k = few, .experts = experts, .block = 16, .first_id = -1, .invalid_ids = true});
+    add(e + "_from_elsewhere",
+        {.tokens = 40,
+         .top_k = few,
+         .experts = experts,
+         .block = 16,
+         .int64_ids = true,
+         .first_id = 1'000'000,
+         .invalid_ids = true},
+        {.optional_outputs = false});
     add(e + "_half_remote",
         {.tokens = 64, .top_k = few, .experts = experts, .block = 16, .local_experts = (experts + 1) / 2});
   }

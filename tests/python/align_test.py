@@ -35,21 +35,29 @@ def problems(draw):
     local_experts = draw(st.sampled_from([None, 1, experts]))
     if local_experts is not None:
         expert_map = rng.integers(-2, local_experts + 1, experts).astype(np.int32)
+    first_id = draw(st.sampled_from([0, -1, 1000])) if expert_map is None else 0
     return {
-        "ids": ids.astype(draw(st.sampled_from([np.int32, np.int64]))),
+        "ids": (ids + first_id).astype(draw(st.sampled_from([np.int32, np.int64]))),
         "experts": experts,
         "block": draw(st.sampled_from([1, 3, 16, 128])),
         "expert_map": expert_map,
         "local_experts": local_experts,
+        "first_id": first_id,
     }
 
 
-def run(device, ids, experts, block, expert_map, local_experts, details):
+def run(device, ids, experts, block, expert_map, local_experts, first_id, details):
     if expert_map is not None:
         expert_map = torch.from_numpy(expert_map).to(device)
     topk_ids = torch.from_numpy(ids).to(device)
     return tokenyard.align(
-        topk_ids, experts, block, expert_map=expert_map, num_local_experts=local_experts, details=details
+        topk_ids,
+        experts,
+        block,
+        expert_map=expert_map,
+        num_local_experts=local_experts,
+        first_id=first_id,
+        details=details,
     )
 
 

@@ -5,12 +5,13 @@ import numpy as np
 import tokenyard
 
 
-def align(ids, experts, block, expert_map=None, local_experts=None):
+def align(ids, experts, block, expert_map=None, local_experts=None, first_id=0):
     """ids: [tokens, top_k] numpy integers. Every output of align by its name, as int32 arrays."""
     pairs = ids.size
     buckets = [[] for _ in range(local_experts or experts)]
     inverse = np.full(pairs, -1)
-    for pair, expert in enumerate(ids.ravel().tolist()):
+    for pair, id in enumerate(ids.ravel().tolist()):
+        expert = id - first_id
         if 0 <= expert < experts:
             local = expert if expert_map is None else expert_map[expert]
             if 0 <= local < len(buckets):
@@ -21,7 +22,7 @@ def align(ids, experts, block, expert_map=None, local_experts=None):
             rows = bucket[first : first + block]
             inverse[rows] = range(len(order), len(order) + len(rows))
             order += rows + [pairs] * (block - len(rows))
-            block_expert.append(expert)
+            block_expert.append(first_id + expert)
             block_rows.append(len(rows))
         offsets.append(len(order))
     capacity = tokenyard.align_capacity(pairs, len(buckets), block)

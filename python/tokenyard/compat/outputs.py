@@ -14,7 +14,15 @@ def as_pairs(topk_ids):
 
 
 def align_into(
-    topk_ids, num_experts, block_size, sorted_ids, expert_ids, num_padded, expert_map=None, local=None
+    topk_ids,
+    num_experts,
+    block_size,
+    sorted_ids,
+    expert_ids,
+    num_padded,
+    expert_map=None,
+    local=None,
+    first_id=0,
 ):
     """align into an engine's buffers; an expert_ids that is longer than the blocks ends in -1."""
     blocks = -(-sorted_ids.numel() // block_size)
@@ -24,6 +32,7 @@ def align_into(
         block_size,
         expert_map,
         local,
+        first_id,
         sorted_pair_ids=sorted_ids,
         block_expert=expert_ids[:blocks],
         num_padded=num_padded,

@@ -5,7 +5,7 @@ Here an expert's pairs stand in ascending order, where SGLang's stand in any.
 
 import torch
 
-from tokenyard.compat.outputs import align_into, as_pairs, gate_into
+from tokenyard.compat.outputs import align_into, gate_into
 from tokenyard.ops import gate
 
 
@@ -28,14 +28,13 @@ def moe_align_block_size(
 
     SGLang leaves experts_ids beyond the last used block as it was, and without pad_sorted_token_ids
     sorted_token_ids beyond the padded length, too: here they are -1 and numel. cumsum_buffer, its scratch, is
-    not touched. Where id -1 has a bucket, the ids are shifted in a copy: ignore_invalid_expert is faster.
+    not touched.
     """
     outputs = (sorted_token_ids, experts_ids, num_tokens_post_pad)
     if ignore_invalid_expert:
         align_into(topk_ids, num_experts - 1, block_size, *outputs)
     else:
-        align_into(as_pairs(topk_ids) + 1, num_experts, block_size, *outputs)
-        experts_ids.sub_(1).clamp_(min=-1)
+        align_into(topk_ids, num_experts, block_size, *outputs, first_id=-1)
 
 
 def topk_softmax(
