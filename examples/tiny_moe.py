@@ -1,12 +1,12 @@
 """Trains a small mixture-of-experts language model on a CPU, and keeps what its routers chose.
 
-    pip install . torch numpy tqdm
+    pip install . torch numpy tqdm  # in a checkout
     python examples/tiny_moe.py --out build/routings/balanced
     python examples/tiny_moe.py --out build/routings/unbalanced --rate 0
 
-A transformer over bytes, whose every layer has 64 experts and gives each token 8 of them. The router is that of
-DeepSeek-V3 without groups, tokenyard.gate with sigmoid scores and a bias, and the bias alone evens out the load:
-after every step it moves by --rate against each expert's load (arXiv 2408.15664, algorithm 1). tokenyard.align
+A transformer over bytes, whose every layer has 64 experts and gives each token 8 of them. The router is that
+of DeepSeek-V3 without groups, tokenyard.gate with sigmoid scores and a bias, and the bias alone evens out the
+load: after every step, tokenyard.balance_step moves it by --rate against each expert's load. tokenyard.align
 brings the tokens into the order of their experts. It trains on the text that Python and Debian bring along.
 """
 
@@ -39,17 +39,16 @@ class Router(nn.Module):
         self.register_buffer("bias", torch.zeros(EXPERTS))
 
     def forward(self, x):
-        logits = self.logits(x)
         chosen = tokenyard.gate(
-            logits.detach(), TOP_K, bias=self.bias, score="sigmoid", ids_dtype=torch.int64, counts=True
+            self.logits(x),
+            TOP_K,
+            bias=self.bias,
+            score="sigmoid",
+            weight_mode="renormalized",
+            counts=True,
         )
         self.ids, self.counts = chosen.ids, chosen.counts
-        scores = logits.sigmoid().gather(1, chosen.ids)
-        return chosen.ids, scores / scores.sum(1, keepdim=True)
-
-    def balance(self, rate):
-        load = self.counts.float()
-        self.bias += rate * torch.sign(load.mean() - load)
+        return chosen.ids, chosen.weights
 
 
 class Experts(nn.Module):
@@ -61,7 +60,7 @@ class Experts(nn.Module):
         self.down = nn.Parameter(torch.randn(EXPERTS, HIDDEN, WIDTH) / HIDDEN**0.5)
 
     def forward(self, x, ids, weights):
-        # Blocks of one need no padding: a CPU has no tiles to fill. Pair t * TOP_K + k is token t's k-th expert.
+        # Blocks of one need no padding: a CPU has no tiles to fill. Pair t * TOP_K + k is token t's k-th.
         order = tokenyard.align(ids, EXPERTS, block_size=1, details=True)
         counts = order.counts.tolist()
         rows = F.embedding(order.sorted_pair_ids // TOP_K, x)  # x[tokens], whose gradient it sums faster
@@ -142,15 +141,16 @@ def windows(text, number, generator):
 
 @torch.no_grad()
 def routing(model, batch):
-    """The loss of a batch, and its tokens' experts in each layer, [tokens, TOP_K] each."""
+    """The loss of a batch, and in each layer the busiest expert's load / mean, and the tokens' experts,
+    [tokens, TOP_K]."""
     loss = model.loss(batch).item()
-    return loss, [layer.router.ids for layer in model.layers]
+    routers = [layer.router for layer in model.layers]
+    return loss, [busiest(router) for router in routers], [router.ids for router in routers]
 
 
-def unevenness(ids):
-    """Pairs of the busiest expert over the mean: 1 where the load is even."""
-    counts = ids.flatten().bincount(minlength=EXPERTS)
-    return (counts.max() * EXPERTS / counts.sum()).item()
+def busiest(router):
+    """The load of its busiest expert over the mean: 1 where all are even."""
+    return tokenyard.load_statistics(router.counts).max.item()
 
 
 def train(model, text, steps, rate, generator):
@@ -169,9 +169,10 @@ def train(model, text, steps, rate, generator):
             optimizer.step()
             schedule.step()
             for layer in model.layers:
-                layer.router.balance(rate)
+                tokenyard.balance_step(layer.router.bias, layer.router.counts, rate)
             progress.update()
-            progress.set_postfix(loss=f"{loss.item():.3f}")
+            load = max(busiest(layer.router) for layer in model.layers)
+            progress.set_postfix(loss=f"{loss.item():.3f}", load=f"{load:.2f}")
             yield step
 
 
@@ -194,9 +195,8 @@ def main():
     training, held_out = read(options.text or default_files(), options.seed)
     model = Model()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    print(
-        f"model     {parameters / 1e6:.1f} million parameters, {LAYERS} layers of {EXPERTS} experts, {TOP_K} a token"
-    )
+    print(f"model     {parameters / 1e6:.1f} million parameters")
+    print(f"          in {LAYERS} layers of {EXPERTS} experts, {TOP_K} a token")
     batch = windows(held_out, BATCH, generator)
     kept = {}
     for step in train(model, training, options.steps, options.rate, generator):
@@ -204,11 +204,11 @@ def main():
             kept[step] = routing(model, batch)
 
     print(f"held out  {BATCH} windows of {CONTEXT} bytes: nats a byte, and in each layer highest load / mean")
-    for step, (loss, layers) in kept.items():
-        print(f"  step {step:>4}  {loss:.3f}  ", *(f"{unevenness(ids):6.2f}" for ids in layers))
+    for step, (loss, loads, _) in kept.items():
+        print(f"  step {step:>4}  {loss:.3f}  ", *(f"{load:6.2f}" for load in loads))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        for step, (_, layers) in kept.items():
+        for step, (_, _, layers) in kept.items():
             for number, ids in enumerate(layers):
                 np.save(options.out / f"step-{step}-layer-{number}.npy", ids.numpy().astype(np.uint8))
         print(f"wrote     the experts of each token, [{BATCH * CONTEXT}, {TOP_K}], to {options.out}")

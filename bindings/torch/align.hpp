@@ -15,7 +15,7 @@ std::tuple<Tensor, Tensor, Tensor> align(const Tensor& topk_ids, int64_t num_exp
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> align_with_details(
     const Tensor& topk_ids, int64_t num_experts, int64_t block_size, const std::optional<Tensor>& expert_map,
-    std::optional<int64_t> num_local_experts);
+    std::optional<int64_t> num_local_experts, int64_t first_id);
 
 void align_out(const Tensor& topk_ids, int64_t num_experts, int64_t block_size,
                const std::optional<Tensor>& expert_map, std::optional<int64_t> num_local_experts,

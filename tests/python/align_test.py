@@ -46,7 +46,7 @@ def problems(draw):
     }
 
 
-def run(device, ids, experts, block, expert_map, local_experts, first_id, details):
+def run(device, ids, experts, block, expert_map, local_experts, details, first_id=0):
     if expert_map is not None:
         expert_map = torch.from_numpy(expert_map).to(device)
     topk_ids = torch.from_numpy(ids).to(device)
