@@ -47,9 +47,9 @@ STABLE_TORCH_LIBRARY(tokenyard, library) {
   define(library, "gate_out", logits + options + chosen_out, "");
 
   const std::string blocks = logits + "int block_size, " + options;
-  define(library, "route", blocks + as_type + ", " + order_options, chosen + ", " + order);
+  define(library, "route", blocks + ", " + order_options + as_type, chosen + ", " + order);
   // Names of results are for readers, but no two may be the same.
-  define(library, "route_with_details", blocks + as_type + ", " + order_options,
+  define(library, "route_with_details", blocks + ", " + order_options + as_type,
          chosen + ", Tensor chosen_counts, Tensor physical_counts, " + order + details);
   define(library, "route_out", blocks + ", " + order_options + chosen_out + order_out, "");
 

@@ -20,9 +20,9 @@ template <class... Option>
 struct RouteOperators {
   static std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> route(const Tensor& logits, int64_t top_k,
                                                                   int64_t block_size, Option... options,
-                                                                  std::optional<ScalarType> ids_dtype,
                                                                   const std::optional<Tensor>& expert_map,
-                                                                  std::optional<int64_t> num_local_experts) {
+                                                                  std::optional<int64_t> num_local_experts,
+                                                                  std::optional<ScalarType> ids_dtype) {
     Call call(logits);
     std::tuple routed = binding::part_of_route([&] {
       Gate gate(call.place, logits, {top_k, as_argument(options)...});
@@ -42,8 +42,8 @@ struct RouteOperators {
   static std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor,
                     Tensor>
   route_with_details(const Tensor& logits, int64_t top_k, int64_t block_size, Option... options,
-                     std::optional<ScalarType> ids_dtype, const std::optional<Tensor>& expert_map,
-                     std::optional<int64_t> num_local_experts) {
+                     const std::optional<Tensor>& expert_map, std::optional<int64_t> num_local_experts,
+                     std::optional<ScalarType> ids_dtype) {
     Call call(logits);
     std::tuple routed = binding::part_of_route([&] {
       Gate gate(call.place, logits, {top_k, as_argument(options)...});

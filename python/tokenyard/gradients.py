@@ -1,74 +1,71 @@
-"""Gradients of the logits, for PyTorch's autograd: the library's own, through operators."""
+"""Gradients of the logits: the library's own, for PyTorch's autograd.
+
+The functions go through here where there is a gradient to come, and else call their operators: what autograd
+does around an operator in Python costs the host several times what the call does.
+"""
 
 import torch
-
-from tokenyard import schema
-
-
-def _save_choice(operator):
-    def setup_context(ctx, inputs, output):
-        ctx.call = schema.named(operator, inputs)
-        ctx.num_inputs = len(inputs)
-        ctx.save_for_backward(ctx.call.logits, output[0])
-        ctx.call.logits = None
-
-    return setup_context
+from torch.autograd.function import once_differentiable
 
 
-def _weights_backward(ctx, _ids, weights_grad, *_others):
-    call = ctx.call
-    logits, ids = ctx.saved_tensors
-    if call.replicas is not None:
-        raise RuntimeError(
-            "gate_backward: replicas is given, expected None: the ids that they rename do not say which "
-            "logits were chosen; train without replicas"
+def choose(operator, logits, sizes, options):
+    """operator(logits, *sizes, **options), of gate or route: ids, weights and whatever follows."""
+    if torch.is_grad_enabled() and logits.requires_grad:
+        return _Choice.apply(logits, operator, sizes, options)
+    return operator(logits, *sizes, **options)
+
+
+def lose(operator, logits, *others):
+    """operator(logits, *others), of router_loss: a loss, what it is made of, and its gradient at the end."""
+    if torch.is_grad_enabled() and logits.requires_grad:
+        return _Loss.apply(logits, operator, *others)
+    return operator(logits, *others)
+
+
+class _Choice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, operator, sizes, options):
+        outputs = operator(logits, *sizes, **options)
+        ctx.save_for_backward(logits, outputs[0])
+        ctx.top_k, ctx.options = sizes[0], options
+        ctx.mark_non_differentiable(outputs[0], *outputs[2:])
+        return outputs
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, _ids, weights_grad, *_others):
+        logits, ids = ctx.saved_tensors
+        options = ctx.options
+        if options.get("replicas") is not None:
+            raise RuntimeError(
+                "gate_backward: replicas is given, expected None: the ids that they rename do not say which "
+                "logits were chosen; train without replicas"
+            )
+        if options.get("shared_mode") == "of_sum":
+            # A shared expert's weight passes its gradient on to the weights that it is a sum of.
+            of_chosen, of_shared = weights_grad[:, : ctx.top_k], weights_grad[:, ctx.top_k :]
+            of_chosen = of_chosen + options.get("shared_weight", 1.0) * of_shared.sum(dim=1, keepdim=True)
+            weights_grad = torch.cat([of_chosen, of_shared], dim=1)
+        of_weights = {
+            name: options[name] for name in ("score", "weight_mode", "epsilon", "scale") if name in options
+        }
+        logits_grad = torch.ops.tokenyard.gate_backward(
+            weights_grad.contiguous(), logits, ids, ctx.top_k, **of_weights
         )
-    if call.shared_mode == "of_sum" and call.num_shared_experts > 0:
-        # A shared expert's weight passes its gradient on to the weights that it is a sum of.
-        of_chosen, of_shared = weights_grad.split([call.top_k, call.num_shared_experts], dim=1)
-        of_chosen = of_chosen + call.shared_weight * of_shared.sum(dim=1, keepdim=True)
-        weights_grad = torch.cat([of_chosen, of_shared], dim=1)
-    logits_grad = torch.ops.tokenyard.gate_backward(
-        weights_grad.contiguous(),
-        logits,
-        ids,
-        call.top_k,
-        call.score,
-        call.weight_mode,
-        call.epsilon,
-        call.scale,
-    )
-    return logits_grad, *[None] * (ctx.num_inputs - 1)
+        return logits_grad, None, None, None
 
 
-for _name in ("gate", "gate_with_counts", "route", "route_with_details"):
-    torch.library.register_autograd(
-        f"tokenyard::{_name}",
-        _weights_backward,
-        setup_context=_save_choice(getattr(torch.ops.tokenyard, _name).default),
-    )
+class _Loss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, operator, *others):
+        loss, *parts = operator(logits, *others)
+        ctx.save_for_backward(parts[-1])
+        ctx.mark_non_differentiable(*parts)
+        ctx.num_others = len(others)
+        return loss, *parts
 
-
-def _no_second_gradient(ctx, _logits_grad):
-    raise RuntimeError(
-        "gate_backward: a gradient of the gradient is asked for, expected one of the weights alone: there is no "
-        "formula for it; leave create_graph out"
-    )
-
-
-torch.library.register_autograd("tokenyard::gate_backward", _no_second_gradient)
-
-
-def _save_gradient(ctx, inputs, output):
-    loss, losses, counts, logits_grad = output
-    ctx.num_inputs = len(inputs)
-    ctx.save_for_backward(logits_grad)
-    ctx.mark_non_differentiable(losses, counts, logits_grad)
-
-
-def _loss_backward(ctx, loss_grad, *_others):
-    (logits_grad,) = ctx.saved_tensors
-    return loss_grad * logits_grad, *[None] * (ctx.num_inputs - 1)
-
-
-torch.library.register_autograd("tokenyard::router_loss", _loss_backward, setup_context=_save_gradient)
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, loss_grad, *_of_parts):
+        (logits_grad,) = ctx.saved_tensors
+        return loss_grad * logits_grad, None, *[None] * ctx.num_others

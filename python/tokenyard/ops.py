@@ -3,7 +3,8 @@
 All take tensors on the CPU or on CUDA. On CUDA they enqueue their work on the current stream and return:
 nothing waits for the device, so they can be captured in a CUDA graph and replayed with other routing.
 Whatever memory a call needs beside its outputs is its own, so streams and graphs may run beside each other.
-The weights of gate and route have a gradient; tokenyard.training has the losses.
+The weights that the functions gate and route return have a gradient, those of the operators behind them have
+none; tokenyard.training has the losses.
 
 PyTorch for ROCm calls its devices "cuda", too: the operators take its tensors if the package was built with
 -DTOKENYARD_HIP=ON (compiled; not run on AMD hardware), and refuse them in a sentence if it was not.
@@ -24,7 +25,7 @@ if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
 
 torch.ops.load_library(str(FOLDER / "libtokenyard_torch.so"))
 importlib.import_module("tokenyard.shapes")  # for torch.compile and fake tensors
-importlib.import_module("tokenyard.gradients")  # for autograd
+gradients = importlib.import_module("tokenyard.gradients")
 
 
 class AlignedOrder(NamedTuple):
@@ -140,7 +141,7 @@ def gate(logits, top_k, *, counts=False, **options):
     tensor([1, 1, 0, 2], dtype=torch.int32)
     """
     operator = torch.ops.tokenyard.gate_with_counts if counts else torch.ops.tokenyard.gate
-    return ChosenExperts(*operator(logits, top_k, **options))
+    return ChosenExperts(*gradients.choose(operator, logits, (top_k,), options))
 
 
 @schema.takes_options_of(torch.ops.tokenyard.route.default)
@@ -171,8 +172,7 @@ def route(logits, top_k, block_size, *, details=False, **options):
             [1, 3],
             [4, 6]], dtype=torch.int32)
     """
-    if not details:
-        ids, weights, *order = torch.ops.tokenyard.route(logits, top_k, block_size, **options)
-        return ChosenExperts(ids, weights), AlignedOrder(*order)
-    routed = torch.ops.tokenyard.route_with_details(logits, top_k, block_size, **options)
-    return ChosenExperts(*routed[:4]), AlignedOrder(*routed[4:])
+    operator = torch.ops.tokenyard.route_with_details if details else torch.ops.tokenyard.route
+    routed = gradients.choose(operator, logits, (top_k, block_size), options)
+    chosen = 4 if details else 2
+    return ChosenExperts(*routed[:chosen]), AlignedOrder(*routed[chosen:])

@@ -9,6 +9,8 @@ import torch
 
 import tokenyard
 
+from tokenyard import gradients
+
 tokenyard.ops  # registers the operators
 
 
@@ -64,8 +66,16 @@ def router_loss(
     tensor([[ 0.0010, -0.0010],
             [ 0.0010, -0.0010]])
     """
-    loss, losses, counted, _ = torch.ops.tokenyard.router_loss(
-        logits, ids, top_k, counts, sequence_offsets, score, balance_coefficient, z_coefficient
+    loss, losses, counted, _ = gradients.lose(
+        torch.ops.tokenyard.router_loss,
+        logits,
+        ids,
+        top_k,
+        counts,
+        sequence_offsets,
+        score,
+        balance_coefficient,
+        z_coefficient,
     )
     return RouterLoss(loss, *losses.unbind(), counted if ids is not None else None)
 
