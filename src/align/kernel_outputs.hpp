@@ -31,12 +31,12 @@ class Outputs {
         capacity_(static_cast<int32_t>(problem.capacity)),
         num_blocks_(static_cast<int32_t>(problem.num_blocks())),
         num_padded_(problem.num_padded),
-        first_id_(problem.first_id),
         inverse_(problem.inverse),
         block_rows_(problem.block_rows),
         counts_(problem.counts),
         offsets_(problem.offsets),
-        num_dropped_(problem.num_dropped) {}
+        num_dropped_(problem.num_dropped),
+        first_id_(problem.first_id) {}
 
   // What a kernel needs first stands first: arguments arrive a line of the constant cache at a time.
   int32_t num_pairs;
@@ -166,12 +166,12 @@ class Outputs {
   int32_t capacity_;
   int32_t num_blocks_;
   int32_t* num_padded_;
-  int32_t first_id_;
   int32_t* inverse_;  // this and below: or nullptr
   int32_t* block_rows_;
   int32_t* counts_;
   int32_t* offsets_;
   int32_t* num_dropped_;
+  int32_t first_id_;
 };
 
 }  // namespace tokenyard::align
