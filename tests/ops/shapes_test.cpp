@@ -60,17 +60,6 @@ std::vector<Case> cases() {
         {.tokens = 150, .top_k = few, .experts = experts, .block = 4, .distribution = Distribution::kZipf},
         {.optional_outputs = false});
     add(e + "_duplicates", {.tokens = 60, .top_k = 6, .experts = experts, .block = 16, .duplicates = true});
-    add(e + "_bucket_for_none",
-        {.tokens = 90, .top_k = few, .experts = experts, .block = 16, .first_id = -1, .invalid_ids = true});
-    add(e + "_from_elsewhere",
-        {.tokens = 40,
-         .top_k = few,
-         .experts = experts,
-         .block = 16,
-         .int64_ids = true,
-         .first_id = 1'000'000,
-         .invalid_ids = true},
-        {.optional_outputs = false});
     add(e + "_half_remote",
         {.tokens = 64, .top_k = few, .experts = experts, .block = 16, .local_experts = (experts + 1) / 2});
   }
@@ -117,6 +106,20 @@ std::vector<Case> cases() {
                                       .block = 32,
                                       .local_experts = local,
                                       .invalid_ids = true});
+  }
+  for (const int32_t experts : {8, 257, 4096}) {
+    const std::string e = "first_id_of_" + std::to_string(experts) + "_experts_";
+    const AlignShape none{
+        .tokens = 90, .top_k = 8, .experts = experts, .block = 16, .first_id = -1, .invalid_ids = true};
+    add(e + "none", none);
+    add(e + "none_and_required_outputs_only", none, {.optional_outputs = false});
+    add(e + "a_million", {.tokens = 4,
+                          .top_k = 8,
+                          .experts = experts,
+                          .block = 16,
+                          .int64_ids = true,
+                          .first_id = 1'000'000,
+                          .invalid_ids = true});
   }
   return all;
 }
