@@ -28,6 +28,17 @@ void take_ids(const gate::Problem& gate, ty_align_args& align) {
   align.first_id = 0;
 }
 
+// In the order every expert has blocks of its own, the shared ones too.
+Status check_experts(const gate::Problem& gate) {
+  if (gate.num_physical_experts + gate.num_shared_experts <= align::kMaxExperts) return {};
+  const bool renamed = gate.replicas != nullptr;
+  return kCheck.invalid(
+      renamed ? "gate: num_physical_experts + num_shared_experts" : "gate: num_experts + num_shared_experts",
+      text(gate.num_physical_experts, " + ", gate.num_shared_experts),
+      text("a sum of at most ", align::kMaxExperts),
+      "ty_gate takes more shared experts; sort the other columns of its ids with ty_align");
+}
+
 }  // namespace
 
 Status check(const ty_route_args* given, Pointers pointers, Problem& problem) {
@@ -38,6 +49,7 @@ Status check(const ty_route_args* given, Pointers pointers, Problem& problem) {
   }
   problem.path = static_cast<ty_route_path>(args.path);
   TY_RETURN_IF_ERROR(of_part(gate::check(args.gate, pointers, problem.gate)));
+  TY_RETURN_IF_ERROR(check_experts(problem.gate));
   ty_align_args align;
   TY_RETURN_IF_ERROR(of_part(align::read(args.align, align)));
   take_ids(problem.gate, align);

@@ -52,7 +52,8 @@ Status copy_text(const char* operation, const std::string& from, char* to, size_
 
 Status expect_place(const char* operation, const size_t* bytes) {
   if (bytes != nullptr) return {};
-  return {TY_INVALID_ARGUMENT, text(operation, ": bytes is NULL, expected where to put the size")};
+  return {TY_INVALID_ARGUMENT,
+          text(operation, ": bytes is NULL, expected where to put the size: pass the address of a size_t")};
 }
 
 // A call whose arguments were checked, and who runs it.
@@ -152,7 +153,10 @@ Status create_workspace(ty_device device, void* memory, size_t bytes, void* stre
                         ty_workspace** workspace) {
   const char* operation = "workspace_create";
   if (workspace == nullptr) {
-    return {TY_INVALID_ARGUMENT, text(operation, ": workspace is NULL, expected where to put the handle")};
+    return {
+        TY_INVALID_ARGUMENT,
+        text(operation,
+             ": workspace is NULL, expected where to put the handle: pass the address of a ty_workspace*")};
   }
   *workspace = nullptr;
   TY_RETURN_IF_ERROR(check_memory(operation, memory));
@@ -206,11 +210,14 @@ int32_t ty_device_count(int32_t backend) {
 }
 
 ty_device ty_best_device(void) {
-  for (int32_t backend : {TY_CUDA, TY_HIP}) {
-    if (ty_device_count(backend) > 0) return {backend, 0};
+  std::string before;  // what a missing backend says is no error of the caller's
+  before.swap(last_error);
+  int32_t best = TY_CPU;
+  for (int32_t backend : {TY_HIP, TY_CUDA}) {
+    if (ty_device_count(backend) > 0) best = backend;
   }
-  last_error.clear();
-  return {TY_CPU, 0};
+  before.swap(last_error);
+  return {best, 0};
 }
 
 ty_status ty_device_describe(ty_device device, char* out, size_t size) {

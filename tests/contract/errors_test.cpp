@@ -191,7 +191,8 @@ TEST(ArgumentErrors, NoArgs) {
 TEST(ArgumentErrors, SizeQueryWithoutAPlaceForTheSize) {
   ValidCall call;
   expect_refusal(ty_align_workspace_size(kCpu, &call.args, nullptr), TY_INVALID_ARGUMENT,
-                 "align_workspace_size: bytes is NULL,", "where to put the size");
+                 "align_workspace_size: bytes is NULL,",
+                 "where to put the size: pass the address of a size_t");
 }
 
 TEST(ArgumentErrors, TextWithoutABuffer) {

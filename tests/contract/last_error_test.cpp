@@ -37,6 +37,7 @@ TEST(LastError, OutlivesCallsThatCannotFail) {
   ASSERT_EQ(ty_align(kCpu, nullptr, nullptr, nullptr), TY_INVALID_ARGUMENT);
   ty_version();
   ty_align_capacity(1, 1, 1);
+  ty_best_device();
   EXPECT_NE(std::string(ty_last_error()).find("args is NULL"), std::string::npos);
 }
 

@@ -143,7 +143,13 @@ const Refusal kRefusals[] = {
        c.gate.max_replicas = 1;
        c.gate.num_physical_experts = 5000;
      },
-     "route: align: num_experts is 5000,", "1 to 4096"},
+     "route: gate: num_physical_experts + num_shared_experts is 5000 + 0,", "a sum of at most 4096"},
+    {"too_many_with_the_shared",
+     [](ValidRoute& c) {
+       c.gate.num_experts = 4095;
+       c.gate.num_shared_experts = 3;
+     },
+     "route: gate: num_experts + num_shared_experts is 4095 + 3,", "a sum of at most 4096"},
 };
 INSTANTIATE_TEST_SUITE_P(Route, RouteRefusals, testing::ValuesIn(kRefusals),
                          [](const auto& info) { return info.param.name; });
@@ -158,7 +164,9 @@ TEST(RouteErrors, OneLaunchWhereThereIsNone) {
 TEST(RouteErrors, NoPlaceForTheSize) {
   ValidRoute call;
   EXPECT_EQ(ty_route_workspace_size(kCpu, &call.args, nullptr), TY_INVALID_ARGUMENT);
-  EXPECT_EQ(std::string(ty_last_error()).substr(0, 38), "route_workspace_size: bytes is NULL, e");
+  EXPECT_EQ(std::string(ty_last_error()).find("route_workspace_size: bytes is NULL, expected where"), 0U)
+      << ty_last_error();
+  EXPECT_NE(std::string(ty_last_error()).find(": pass the address of a size_t"), std::string::npos);
 }
 
 }  // namespace

@@ -124,7 +124,9 @@ TEST_F(Workspaces, CreationRefusesAMissingDevice) {
 
 TEST_F(Workspaces, CreationNeedsAPlaceForTheHandle) {
   EXPECT_EQ(ty_workspace_create(kDevice, memory, kNeeded, nullptr, nullptr), TY_INVALID_ARGUMENT);
-  expect_message("workspace_create: workspace is NULL,");
+  expect_message(
+      "workspace_create: workspace is NULL, expected where to put the handle: pass the address of a "
+      "ty_workspace*");
 }
 
 TEST_F(Workspaces, MemoryForOneCallIsPreparedByIt) {
