@@ -133,6 +133,7 @@ void AlignCommand::run() const {
   const Device device = open_device(device_name);
   const harness::AlignProblem input = problem();
   const harness::AlignOptions options{.path = path.value_or(TY_ALIGN_AUTO)};
+  expect_path(device, options.path);
   harness::AlignOutputs outputs;
   require(harness::run_align(device.id, input, options, outputs));
   if (!out_directory.empty()) write_outputs(out_directory, input, outputs);

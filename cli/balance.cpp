@@ -10,6 +10,7 @@
 #include "harness/gate_run.hpp"
 #include "harness/guarded_buffer.hpp"
 #include "harness/random.hpp"
+#include "number.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
 
@@ -99,14 +100,12 @@ void add_balance(CLI::App& app) {
   add_tokens_option(balance, command->shape);
   add_gate_options(balance, command->shape);
   add_preset_option(balance, command->shape);
+  balance.remove_option(balance.get_option("--bias"));  // it is what balances
   add_device_option(balance, command->device_name);
-  const auto number = [&](const char* option, auto& target, const char* description) {
-    return balance.add_option(option, target, description)->type_name("N")->capture_default_str();
-  };
-  number("--steps", command->steps, "how many")->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  number("--rate", command->rate, "of a step, added to a bias or taken from it");
-  number("--skew", command->skew,
-         "how unequally experts are liked: the most that is\nadded to an expert's logits");
+  add_number(balance, "--steps", command->steps, "how many", {0, int64_t{1} << 40});
+  add_number(balance, "--rate", command->rate, "of a step, added to a bias or taken from it");
+  add_number(balance, "--skew", command->skew,
+             "how unequally experts are liked: the most that is\nadded to an expert's logits");
   balance.footer(
       "Examples:\n"
       "  tokenyard balance\n"

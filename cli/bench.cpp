@@ -7,6 +7,7 @@
 #include "bench_result.hpp"
 #include "device_option.hpp"
 #include "failure.hpp"
+#include "number.hpp"
 #include "problem_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -154,6 +155,7 @@ void BenchAlignCommand::run() const {
         fmt::format("--baselines is given, expected --device cuda, not {}: they are written in CUDA",
                     device.backend->name));
   }
+  expect_path(device, path.value_or(TY_ALIGN_AUTO));
   const std::vector<Routing> all_routings = routings();
   const std::vector<Case> all = cases(all_routings);
   ResultFile file(json_file);
@@ -178,16 +180,10 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
       "Time align over shapes and routings.\n\n"
       "Times align for every combination of the lists given, in µs a call: 20 calls in a graph,\n"
       "each with ids of its own, median and spread of 60 replays; on a CPU, each call by the clock.");
-  const auto list = [&](const char* option, auto& target, const char* description) {
-    return align.add_option(option, target, description)
-        ->delimiter(',')
-        ->type_name("N,...")
-        ->capture_default_str();
-  };
-  list("--tokens", command->tokens, "T, rows of topk_ids [T, K]");
-  CLI::Option* top_k = list("--top-k", command->top_k, "K, experts that each token chooses");
-  CLI::Option* experts = list("--experts", command->experts, "E");
-  list("--block", command->block, "B, slots in a block");
+  add_numbers(align, "--tokens", command->tokens, "T, rows of topk_ids [T, K]");
+  CLI::Option* top_k = add_numbers(align, "--top-k", command->top_k, "K, experts that each token chooses");
+  CLI::Option* experts = add_numbers(align, "--experts", command->experts, "E");
+  add_numbers(align, "--block", command->block, "B, slots in a block");
   CLI::Option* distribution = add_choice_list(
       align, "--distribution", distribution_choices(), command->distributions,
       "uniform, zipf (exponent 1.2), hot (one expert\nthat all tokens name), one (all pairs on one);\n"
@@ -199,7 +195,7 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
       ->excludes(top_k)
       ->excludes(experts)
       ->excludes(distribution);
-  align.add_option("--seed", command->seed, "of the ids")->type_name("N")->capture_default_str();
+  add_number(align, "--seed", command->seed, "of the ids");
   align.add_flag("--int64", command->int64_ids, "ids as int64");
   CLI::Option* all_outputs = align.add_flag("--all-outputs", command->optional_outputs,
                                             "the optional outputs too: counts, offsets,\n"

@@ -7,6 +7,7 @@
 #include "gate_options.hpp"
 #include "harness/gate_run.hpp"
 #include "logits_timing.hpp"
+#include "number.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
 
@@ -91,6 +92,7 @@ Json BenchGateCommand::measure(const Device& device, const GateShape& sized) con
 
 void BenchGateCommand::run() const {
   const Device device = open_timed_device(device_name);
+  expect_lanes(device, lanes);
   const std::vector<GateShape> cases = shapes();
   ResultFile file(json_file);
   fmt::print(stderr, "bench gate on {}\n  {}, {} inputs in rotation\n", device.description,
@@ -122,10 +124,7 @@ void add_bench_gate(CLI::App& bench, const std::string& command_line) {
   add_gate_options(gate, command->shape);
   for (const char* listed : {"--dtype", "--logits"}) gate.remove_option(gate.get_option(listed));
   CLI::Option* preset = add_preset_option(gate, command->shape);
-  gate.add_option("--tokens", command->tokens, "T, rows of the logits [T, E]")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->capture_default_str();
+  add_numbers(gate, "--tokens", command->tokens, "T, rows of the logits [T, E]");
   add_choice_list(gate, "--dtype", logits_dtype_choices(), command->dtypes,
                   "float32, bfloat16, float16; by default bfloat16");
   add_choice_list(gate, "--logits", logits_choices(), command->logits,

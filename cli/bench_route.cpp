@@ -7,6 +7,7 @@
 #include "gate_options.hpp"
 #include "harness/route_run.hpp"
 #include "logits_timing.hpp"
+#include "number.hpp"
 #include "route_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -112,10 +113,7 @@ void add_bench_route(CLI::App& bench, const std::string& command_line) {
       "clock.");
   add_route_options(route, command->shape);
   CLI::Option* preset = add_preset_option(route, command->shape.gate);
-  route.add_option("--tokens", command->tokens, "T, rows of the logits [T, E]")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->capture_default_str();
+  add_numbers(route, "--tokens", command->tokens, "T, rows of the logits [T, E]");
   add_choice_list(route, "--path", route_path_choices(), command->paths,
                   "auto, one or two launches; by default auto");
   route.add_flag("--all-outputs", command->optional_outputs, "the optional outputs of gate and align too");

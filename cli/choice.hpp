@@ -25,7 +25,8 @@ T chosen(const std::string& option, const Choices<T>& choices, const std::string
   for (const auto& [word, value] : choices) {
     if (word == given) return value;
   }
-  throw CLI::ValidationError(option, fmt::format("is {}, expected one of {}", given, words(choices, ", ")));
+  throw CLI::ValidationError(
+      fmt::format("{} is {}, expected one of {}", option, given, words(choices, ", ")));
 }
 
 template <class T>

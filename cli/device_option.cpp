@@ -73,7 +73,8 @@ Device open_device(const std::string& name) {
   for (const auto& [word, id] : backend_choices()) {
     if (word == name.substr(0, colon)) return open({id, ordinal});
   }
-  throw wrong_usage(fmt::format("--device is {}, expected best, {}", name, words(backend_choices(), ", ")));
+  throw wrong_usage(fmt::format("--device is {}, expected best, {}: see tokenyard info", name,
+                                words(backend_choices(), ", ")));
 }
 
 const Choices<ty_align_path>& path_choices() {
@@ -82,6 +83,12 @@ const Choices<ty_align_path>& path_choices() {
                                               {"grid", TY_ALIGN_GRID},
                                               {"split", TY_ALIGN_SPLIT}};
   return choices;
+}
+
+void expect_path(const Device& device, ty_align_path path) {
+  if (!device.is_cpu() || path == TY_ALIGN_AUTO) return;
+  throw wrong_usage(fmt::format("--path is {}, expected auto on {}: only kernels have paths",
+                                word_of(path_choices(), path), device.backend->name));
 }
 
 CLI::Option* add_path_option(CLI::App& command, std::optional<ty_align_path>& path,

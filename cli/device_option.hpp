@@ -18,6 +18,7 @@ struct Device {
   std::string why_not_best;  // where "best" had to take the CPU: why
 
   Runtime& runtime() const { return *backend->runtime; }
+  bool is_cpu() const { return id.backend == TY_CPU; }
   bool is_gpu() const { return id.backend == TY_CUDA || id.backend == TY_HIP; }
   bool is_simulated() const { return id.backend == kBackendSimt32 || id.backend == kBackendSimt64; }
 };
@@ -34,6 +35,8 @@ CLI::Option* add_device_option(CLI::App& command, std::string& name);
 Device open_device(const std::string& name);
 
 const Choices<ty_align_path>& path_choices();
+// Refuses a path where there is one way to run.
+void expect_path(const Device& device, ty_align_path path);
 CLI::Option* add_path_option(CLI::App& command, std::optional<ty_align_path>& path,
                              const std::string& description);
 

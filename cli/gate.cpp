@@ -36,6 +36,7 @@ std::string lanes_and_reason(const Device& device, const harness::GateShape& sha
 void GateCommand::run() const {
   const Terminal terminal = standard_output();
   const Device device = open_device(device_name);
+  expect_lanes(device, lanes);
   check_shape(shape);
   const harness::GateProblem problem = harness::draw(shape);
   const harness::GateOptions options{.lanes = lanes};

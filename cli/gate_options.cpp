@@ -3,6 +3,7 @@
 #include "failure.hpp"
 #include "gate/contract.hpp"
 #include "harness/gate_run.hpp"
+#include "number.hpp"
 #include "tokenyard/gate_presets.hpp"
 
 namespace tokenyard::cli {
@@ -75,14 +76,15 @@ const Choices<harness::Logits>& logits_choices() {
 }
 
 void add_gate_options(CLI::App& command, harness::GateShape& shape) {
-  const auto number = [&](const char* option, auto& target, const char* description) {
-    command.add_option(option, target, description)->type_name("N")->capture_default_str()->group("Problem");
+  const auto number = [&](const char* option, auto& target, const char* description,
+                          Range<std::decay_t<decltype(target)>> range = {}) {
+    return add_number(command, option, target, description, range)->group("Problem");
   };
   const auto flag = [&](const char* option, bool& target, const char* description) {
-    command.add_flag(option, target, description)->group("Problem");
+    return command.add_flag(option, target, description)->group("Problem");
   };
   const auto choice = [&](const char* option, const auto& choices, auto& target, const char* description) {
-    add_choice(command, option, choices, target, description)->group("Problem");
+    return add_choice(command, option, choices, target, description)->group("Problem");
   };
   number("--experts", shape.experts, "E, columns of the logits");
   number("--top-k", shape.top_k, "K, experts that each token chooses");
@@ -103,16 +105,18 @@ void add_gate_options(CLI::App& command, harness::GateShape& shape) {
           "added to the score for selection alone: none,\nfloat32, or of the logits' type")
       ->type_name("WORD")
       ->group("Problem");
-  number("--groups", shape.groups, "groups that the experts fall into, 0: one");
-  number("--kept-groups", shape.kept_groups, "groups that experts are chosen from");
-  choice("--group-score", group_score_choices(), shape.group_score, "max, or top2: the sum of the two best");
+  CLI::Option* groups = number("--groups", shape.groups, "groups that the experts fall into, 0: one");
+  number("--kept-groups", shape.kept_groups, "groups that experts are chosen from")->needs(groups);
+  choice("--group-score", group_score_choices(), shape.group_score, "max, or top2: the sum of the two best")
+      ->needs(groups);
   number("--epsilon", shape.epsilon, "added to the sum that renormalized divides by");
   number("--scale", shape.scale, "factor of every weight");
-  number("--shared", shape.shared, "shared experts, appended to every token's");
-  number("--shared-weight", shape.shared_weight, "their weight");
-  flag("--shared-of-sum", shape.shared_of_sum, "their weight times the sum of the token's");
-  number("--replicas", shape.replicas, "physical experts of each expert, at most; 0: none");
-  number("--padding", shape.padding, "tokens at the end that are not real; -1: no count\nis given");
+  CLI::Option* shared = number("--shared", shape.shared, "shared experts, appended to every token's");
+  number("--shared-weight", shape.shared_weight, "their weight")->needs(shared);
+  flag("--shared-of-sum", shape.shared_of_sum, "their weight times the sum of the token's")->needs(shared);
+  number("--replicas", shape.replicas, "physical experts of each expert, at most; 0: none", {.low = 0});
+  number("--padding", shape.padding, "tokens at the end that are not real; -1: no count\nis given",
+         {.low = -1});
   flag("--int64", shape.int64_ids, "ids as int64");
   choice("--logits", logits_choices(), shape.logits,
          "normal, low (-20), high (20), extreme (+-200),\nties, equal, ascending, special (NaN, inf) or nan");
@@ -120,14 +124,17 @@ void add_gate_options(CLI::App& command, harness::GateShape& shape) {
 }
 
 CLI::Option* add_tokens_option(CLI::App& command, harness::GateShape& shape) {
-  return command.add_option("--tokens", shape.tokens, "T, rows of the logits [T, E]")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group("Problem");
+  return add_number(command, "--tokens", shape.tokens, "T, rows of the logits [T, E]")->group("Problem");
 }
 
 CLI::Option* add_lanes_option(CLI::App& command, int32_t& lanes, const std::string& description) {
-  return command.add_option("--lanes", lanes, description)->type_name("N");
+  return add_number(command, "--lanes", lanes, description);
+}
+
+void expect_lanes(const Device& device, int32_t lanes) {
+  if (!device.is_cpu() || lanes == 0) return;
+  throw wrong_usage(
+      fmt::format("--lanes is {}, expected 0 on {}: only kernels have lanes", lanes, device.backend->name));
 }
 
 CLI::Option* add_preset_option(CLI::App& command, harness::GateShape& shape) {
@@ -139,6 +146,10 @@ CLI::Option* add_preset_option(CLI::App& command, harness::GateShape& shape) {
       "--preset", take,
       "as a model does it: mixtral-8x7b, olmoe-1b-7b,\nqwen3-moe, qwen3-next-80b-a3b, deepseek-v2,\n"
       "deepseek-v3, deepseek-v4-flash, kimi-k2, glm-4.5,\ngpt-oss-120b, gpt-oss-20b, llama-4-maverick");
+  for (const char* option : {"--experts", "--top-k", "--score", "--bias", "--groups", "--kept-groups",
+                             "--group-score", "--weights", "--epsilon", "--scale"}) {
+    preset->excludes(command.get_option(option));
+  }
   return preset->type_name("NAME")->group("Problem");
 }
 
@@ -146,6 +157,10 @@ void check_shape(const harness::GateShape& shape) {
   gate::Problem problem;
   const ty_gate_args args = harness::gate_args(shape);
   require(gate::check(&args, Pointers::kMayBeNull, problem));
+  if (shape.padding > shape.tokens) {
+    throw wrong_usage(fmt::format("--padding is {}, expected at most {}: the last of --tokens are padding",
+                                  shape.padding, shape.tokens));
+  }
 }
 
 }  // namespace tokenyard::cli

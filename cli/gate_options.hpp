@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "choice.hpp"
+#include "device_option.hpp"
 #include "harness/gate_problem.hpp"
 
 namespace tokenyard::cli {
@@ -16,6 +17,9 @@ const Choices<harness::Logits>& logits_choices();
 void add_gate_options(CLI::App& command, harness::GateShape& shape);
 CLI::Option* add_tokens_option(CLI::App& command, harness::GateShape& shape);
 CLI::Option* add_lanes_option(CLI::App& command, int32_t& lanes, const std::string& description);
+
+// Refuses lanes where there are none.
+void expect_lanes(const Device& device, int32_t lanes);
 
 // --preset, which sets experts, K and every option of the choice at once.
 CLI::Option* add_preset_option(CLI::App& command, harness::GateShape& shape);

@@ -4,6 +4,7 @@
 #include "device_option.hpp"
 #include "failure.hpp"
 #include "harness/align_run.hpp"
+#include "number.hpp"
 #include "problem_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -71,17 +72,10 @@ void add_info(CLI::App& app) {
       "Lists the backends of this build and the devices that answer. With --why it says which\n"
       "path align takes on each of them for each number of tokens, and the reason.");
   info.add_flag("--why", command->why, "explain the choice of align's path");
-  info.add_option("--tokens", command->tokens, "T, with --why")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->capture_default_str();
-  info.add_option("--top-k", command->shape.top_k, "K, experts that each token chooses")
-      ->type_name("N")
-      ->capture_default_str();
-  info.add_option("--experts", command->shape.experts, "E")->type_name("N")->capture_default_str();
-  info.add_option("--block", command->shape.block, "B, slots in a block")
-      ->type_name("N")
-      ->capture_default_str();
+  add_numbers(info, "--tokens", command->tokens, "T, with --why");
+  add_number(info, "--top-k", command->shape.top_k, "K, experts that each token chooses");
+  add_number(info, "--experts", command->shape.experts, "E");
+  add_number(info, "--block", command->shape.block, "B, slots in a block");
   for (const char* option : {"--tokens", "--top-k", "--experts", "--block"}) {
     info.get_option(option)->needs("--why");
   }

@@ -3,6 +3,7 @@
 #include "align/contract.hpp"
 #include "failure.hpp"
 #include "harness/align_run.hpp"
+#include "number.hpp"
 
 namespace tokenyard::cli {
 
@@ -15,8 +16,9 @@ const Choices<harness::Distribution>& distribution_choices() {
 }
 
 void add_problem_options(CLI::App& command, harness::AlignShape& shape) {
-  const auto number = [&](const char* option, auto& target, const char* description) {
-    command.add_option(option, target, description)->type_name("N")->capture_default_str()->group("Problem");
+  const auto number = [&](const char* option, auto& target, const char* description,
+                          Range<std::decay_t<decltype(target)>> range = {}) {
+    return add_number(command, option, target, description, range)->group("Problem");
   };
   const auto flag = [&](const char* option, bool& target, const char* description) {
     command.add_flag(option, target, description)->group("Problem");
@@ -32,7 +34,7 @@ void add_problem_options(CLI::App& command, harness::AlignShape& shape) {
   flag("--int64", shape.int64_ids, "pass the ids as int64, as torch.topk gives them");
   number("--row-stride", shape.row_stride, "ids from one row to the next, 0: K");
   number("--first-id", shape.first_id, "the id of expert 0: ids are N to N+E-1");
-  number("--local-experts", shape.local_experts, "draw an expert map to so many local experts");
+  number("--local-experts", shape.local_experts, "draw an expert map to so many local experts", {.low = 0});
   number("--extra-capacity", shape.extra_capacity, "slots beyond what ty_align_capacity() says");
   flag("--invalid-ids", shape.invalid_ids, "a tenth of the ids negative or beyond E");
   flag("--duplicates", shape.duplicates, "a token may name an expert twice");

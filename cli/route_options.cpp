@@ -3,6 +3,7 @@
 #include "failure.hpp"
 #include "gate_options.hpp"
 #include "harness/route_run.hpp"
+#include "number.hpp"
 #include "route/contract.hpp"
 
 namespace tokenyard::cli {
@@ -20,14 +21,17 @@ CLI::Option* add_route_path_option(CLI::App& command, std::optional<ty_route_pat
 
 void add_route_options(CLI::App& command, harness::RouteShape& shape) {
   add_gate_options(command, shape.gate);
-  const auto number = [&](const char* option, auto& target, const char* description) {
-    command.add_option(option, target, description)->type_name("N")->capture_default_str()->group("Problem");
+  const auto number = [&](const char* option, auto& target, const char* description,
+                          Range<std::decay_t<decltype(target)>> range = {}) {
+    return add_number(command, option, target, description, range)->group("Problem");
   };
   number("--block", shape.block, "B, slots in a block: the matrix product's rows");
-  number("--local-experts", shape.local_experts, "draw an expert map to so many local experts");
+  CLI::Option* local_experts = number("--local-experts", shape.local_experts,
+                                      "draw an expert map to so many local experts", {.low = 0});
   command
       .add_flag("--several-on-one", shape.several_on_one,
                 "of the map: several experts on a local one, and\nentries that are none")
+      ->needs(local_experts)
       ->group("Problem");
   number("--extra-capacity", shape.extra_capacity, "slots beyond what ty_align_capacity() says");
 }

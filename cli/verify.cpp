@@ -7,6 +7,7 @@
 #include "device_option.hpp"
 #include "failure.hpp"
 #include "harness/align_run.hpp"
+#include "number.hpp"
 #include "problem_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 // A CPU has one way to run; a GPU's paths are run in turn, and the choice among them too.
 std::vector<ty_align_path> paths_of(const Device& device) {
-  if (device.id.backend == TY_CPU) return {TY_ALIGN_AUTO};
+  if (device.is_cpu()) return {TY_ALIGN_AUTO};
   return {TY_ALIGN_EVERYWHERE, TY_ALIGN_GRID, TY_ALIGN_SPLIT, TY_ALIGN_AUTO};
 }
 
@@ -79,6 +80,7 @@ bool is_right(const Device& device, const std::vector<ty_align_path>& paths, con
 
 void VerifyCommand::run() const {
   const Device device = open_device(device_name);
+  expect_path(device, path.value_or(TY_ALIGN_AUTO));
   const std::vector<ty_align_path> paths = path ? std::vector{*path} : paths_of(device);
   if (one_shape) check_shape(shape);
   std::vector<std::string> path_words;
@@ -103,17 +105,12 @@ void add_verify(CLI::App& app) {
       "Without a subcommand it does so for align.");
   add_problem_options(verify, command->shape);
   CLI::Option* tokens = verify.get_option("--tokens");
-  for (const char* option : {"--top-k", "--experts", "--block", "--distribution", "--int64", "--row-stride",
-                             "--local-experts", "--extra-capacity", "--invalid-ids", "--duplicates"}) {
-    verify.get_option(option)->needs(tokens);
-  }
   add_device_option(verify, command->device_name);
   add_path_option(verify, command->path, "auto, everywhere, grid or split; by default all in\nturn");
   command->loop.add_options(verify);
-  verify.add_option("--max-pairs", command->max_pairs, "T*K of a drawn problem is at most this")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  CLI::Option* most = add_number(verify, "--max-pairs", command->max_pairs,
+                                 "T*K of a drawn problem is at most this", {.low = 1});
+  separate_given_from_drawn(verify, most);
   verify.footer(
       "With --tokens the shape is the one given, and only ids and map change with the seed.\n"
       "Exit code 1: an output differs.\n"

@@ -9,6 +9,7 @@
 #include "failure.hpp"
 #include "gate_options.hpp"
 #include "harness/gate_run.hpp"
+#include "number.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
 #include "verify_loop.hpp"
@@ -38,7 +39,7 @@ harness::GateShape VerifyGateCommand::nth_shape(int64_t n) const {
 // A GPU's kernels are run in turn, and the choice among them too.
 std::vector<int32_t> lanes_of(const Device& device, int32_t asked) {
   if (asked != 0) return {asked};
-  if (device.id.backend == TY_CPU) return {0};
+  if (device.is_cpu()) return {0};
   return {0, 1, 8, 32, 64};
 }
 
@@ -72,6 +73,7 @@ std::string mistake(const Device& device, const harness::GateProblem& problem,
 
 void VerifyGateCommand::run() const {
   const Device device = open_device(device_name);
+  expect_lanes(device, lanes);
   if (one_shape) check_shape(shape);
   fmt::print("verify gate on {}\n", device.description);
   if (!device.why_not_best.empty()) fmt::print("  {}\n", device.why_not_best);
@@ -101,10 +103,9 @@ void add_verify_gate(CLI::App& verify) {
   add_device_option(gate, command->device_name);
   add_lanes_option(gate, command->lanes, "lanes that share a token; by default all in turn");
   command->loop.add_options(gate);
-  gate.add_option("--max-logits", command->max_logits, "T*E of a drawn problem is at most this")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  CLI::Option* most = add_number(gate, "--max-logits", command->max_logits,
+                                 "T*E of a drawn problem is at most this", {.low = 1});
+  separate_given_from_drawn(gate, most);
   gate.footer(
       "With --tokens the shape is the one given, and only what is drawn changes with the seed.\n"
       "Exit code 1: an output is wrong.\n"

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "failure.hpp"
+#include "number.hpp"
 #include "terminal.hpp"
 
 namespace tokenyard::cli {
@@ -22,12 +23,19 @@ std::string plural(int64_t number, const char* noun) {
 }  // namespace
 
 void VerifyLoop::add_options(CLI::App& command) {
-  command.add_option("--count", count, "stop after so many problems; by default 200, or\n1 of a given shape")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--seconds", seconds, "stop after so many seconds")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 1e9));
+  add_number(command, "--count", count, "stop after so many problems; by default 200, or\n1 of a given shape",
+             {.low = 1});
+  add_number(command, "--seconds", seconds, "stop after so many seconds", {0.001, 1e9})->type_name("S");
+}
+
+void separate_given_from_drawn(CLI::App& command, CLI::Option* most) {
+  CLI::Option* tokens = command.get_option("--tokens");
+  most->excludes(tokens);
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_group() == "Problem" && option != tokens && !option->check_name("--seed")) {
+      option->needs(tokens);
+    }
+  }
 }
 
 void VerifyLoop::run(uint64_t seed, bool one_shape, const std::string& ways,

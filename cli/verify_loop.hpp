@@ -30,4 +30,8 @@ struct VerifyLoop {
            const std::function<bool(int64_t, Tally&)>& is_right) const;
 };
 
+// With --tokens the shape of the problems is given, and every option of a shape needs it, but --seed;
+// without, shapes are drawn too, of at most the size that `most` says.
+void separate_given_from_drawn(CLI::App& command, CLI::Option* most);
+
 }  // namespace tokenyard::cli

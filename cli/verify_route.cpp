@@ -8,6 +8,7 @@
 #include "failure.hpp"
 #include "gate_options.hpp"
 #include "harness/route_run.hpp"
+#include "number.hpp"
 #include "route_options.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
@@ -89,10 +90,9 @@ void add_verify_route(CLI::App& verify) {
   add_device_option(route, command->device_name);
   add_route_path_option(route, command->path, "auto, one or two launches; by default all in turn");
   command->loop.add_options(route);
-  route.add_option("--max-logits", command->max_logits, "T*E of a drawn problem is at most this")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  CLI::Option* most = add_number(route, "--max-logits", command->max_logits,
+                                 "T*E of a drawn problem is at most this", {.low = 1});
+  separate_given_from_drawn(route, most);
   route.footer(
       "With --tokens the shape is the one given, and only what is drawn changes with the seed.\n"
       "Exit code 1: an output is wrong.\n"

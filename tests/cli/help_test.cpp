@@ -28,7 +28,8 @@ TEST_P(Help, TeachesByExamplesWithin100Columns) {
 
 INSTANTIATE_TEST_SUITE_P(, Help,
                          Values("", "gate", "align", "route", "balance", "verify", "verify gate",
-                                "verify route", "bench", "bench align", "bench gate", "bench route", "info"));
+                                "verify route", "bench", "bench align", "bench gate",
+                                "bench route", "info"));
 
 TEST(Command, TellsItsVersion) {
   const Result result = tokenyard("--version");
@@ -70,24 +71,47 @@ TEST_P(WrongUsage, IsOneLineThatNamesTheCommandAndExitCode2) {
 
 INSTANTIATE_TEST_SUITE_P(
     , WrongUsage,
-    Values(Mistake{"", "tokenyard: "}, Mistake{"frobnicate", "tokenyard: "},
-           Mistake{"align --frobnicate", "tokenyard align: "}, Mistake{"bench", "tokenyard bench: "},
-           Mistake{"align --block 0", "tokenyard align: block_size is 0, expected 1"},
-           Mistake{"align --experts 5000", "num_experts is 5000"},
-           Mistake{"gate --top-k 9", "tokenyard gate: top_k is 9, expected 1 to 8"},
-           Mistake{"gate --preset gpt-1", "expected one of mixtral-8x7b"},
-           Mistake{"align --tokens many", "--tokens"},
-           Mistake{"align --tokens 2000000000", "num_tokens is 2000000000"},
-           Mistake{"align --distribution flat",
-                   "--distribution: is flat, expected one of uniform, zipf, hot, one"},
-           Mistake{"align --path short", "expected one of auto, everywhere, grid, split"},
-           Mistake{"align --device abacus", "--device is abacus"},
-           Mistake{"align --device cpu:x", "--device is cpu:x"},
-           Mistake{"align --device cpu:7", "ordinal is 7, expected 0 to 0"},
-           Mistake{"align --ids a.npy", "--experts"},
-           Mistake{"align --ids a.npy --experts 4 --block 4 --tokens 3", "--tokens"},
-           Mistake{"verify --experts 4", "--tokens"}, Mistake{"verify --max-pairs 0", "--max-pairs"},
-           Mistake{"info --tokens 3", "--why"}, Mistake{"bench align --top-k 0", "top_k is 0"}));
+    Values(
+        Mistake{"", "tokenyard: "}, Mistake{"frobnicate", "tokenyard: "},
+        Mistake{"align --frobnicate", "tokenyard align: "}, Mistake{"bench", "tokenyard bench: "},
+        Mistake{"align --block 0", "tokenyard align: block_size is 0, expected 1"},
+        Mistake{"align --experts 5000", "num_experts is 5000"},
+        Mistake{"gate --top-k 9", "tokenyard gate: top_k is 9, expected 1 to 8"},
+        Mistake{"gate --preset gpt-1", "expected one of mixtral-8x7b"},
+        Mistake{"align --tokens many", "--tokens is many, expected a whole number"},
+        Mistake{"align --tokens 12345678901234567890", "--tokens is 12345678901234567890, expected"},
+        Mistake{"bench align --tokens 1,12345678901234567890", "--tokens is 12345678901234567890, expected"},
+        Mistake{"align --local-experts -2", "--local-experts is -2, expected a whole number from 0 to"},
+        Mistake{"align --seed -1", "--seed is -1, expected a whole number from 0 to"},
+        Mistake{"align --device cpu --path grid", "--path is grid, expected auto on cpu"},
+        Mistake{"verify --device cpu --path split", "--path is split, expected auto on cpu"},
+        Mistake{"bench align --device cpu --path grid", "--path is grid, expected auto on cpu"},
+        Mistake{"gate --device cpu --lanes 8", "--lanes is 8, expected 0 on cpu"},
+        Mistake{"gate --replicas -2", "--replicas is -2, expected a whole number from 0 to"},
+        Mistake{"gate --padding -2", "--padding is -2, expected a whole number from -1 to"},
+        Mistake{"gate --tokens 8 --padding 9", "--padding is 9, expected at most 8"},
+        Mistake{"gate --preset deepseek-v3 --experts 64", "--preset excludes --experts"},
+        Mistake{"gate --kept-groups 2", "--kept-groups requires --groups"},
+        Mistake{"route --experts 4095 --shared 3",
+                "tokenyard route: num_experts + num_shared_experts is 4095 + 3, expected a sum of at most"},
+        Mistake{"balance --skew nan", "--skew is nan, expected a number from"},
+        Mistake{"balance --bias none", "--bias"},
+        Mistake{"verify gate --experts 4", "--experts requires --tokens"},
+        Mistake{"verify --tokens 4 --max-pairs 100", "--max-pairs excludes --tokens"},
+        Mistake{"verify --seconds nan", "--seconds is nan, expected a number from 0.001"},
+        Mistake{"align --tokens 2000000000", "num_tokens is 2000000000"},
+        Mistake{"align --distribution flat",
+                "--distribution is flat, expected one of uniform, zipf, hot, one"},
+        Mistake{"align --path short", "expected one of auto, everywhere, grid, split"},
+        Mistake{"align --device abacus",
+                "--device is abacus, expected best, cpu, cuda, hip, simt32, "
+                "simt64: see tokenyard info"},
+        Mistake{"align --device cpu:x", "--device is cpu:x"},
+        Mistake{"align --device cpu:7", "ordinal is 7, expected 0 to 0"},
+        Mistake{"align --ids a.npy", "--experts"},
+        Mistake{"align --ids a.npy --experts 4 --block 4 --tokens 3", "--tokens"},
+        Mistake{"verify --experts 4", "--tokens"}, Mistake{"verify --max-pairs 0", "--max-pairs"},
+        Mistake{"info --tokens 3", "--why"}, Mistake{"bench align --top-k 0", "top_k is 0"}));
 
 TEST(Command, AMissingDeviceIsAFailure) {
   const Result info = tokenyard("info");
