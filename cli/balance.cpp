@@ -102,7 +102,7 @@ void add_balance(CLI::App& app) {
   add_preset_option(balance, command->shape);
   balance.remove_option(balance.get_option("--bias"));  // it is what balances
   add_device_option(balance, command->device_name);
-  add_number(balance, "--steps", command->steps, "how many", {0, int64_t{1} << 40});
+  add_number(balance, "--steps", command->steps, "steps to take", {0, int64_t{1} << 40});
   add_number(balance, "--rate", command->rate, "of a step, added to a bias or taken from it");
   add_number(balance, "--skew", command->skew,
              "how unequally experts are liked: the most that is\nadded to an expert's logits");

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,7 @@ const std::string& word_of(const Choices<T>& choices, const T& value) {
   throw std::logic_error("a value without a word");
 }
 
-// `target` is a T or an optional of it.
+// `target` is a T, whose value is the default, or an optional of it.
 template <class T, class Target>
 CLI::Option* add_choice(CLI::App& command, const std::string& option, const Choices<T>& choices,
                         Target& target, const std::string& description) {
@@ -45,7 +46,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& option, const Choi
     target = chosen(option, choices, given.back());
     return true;
   };
-  return command.add_option(option, take, description)->type_name("WORD");
+  CLI::Option* added = command.add_option(option, take, description)->type_name("WORD");
+  if constexpr (std::is_same_v<Target, T>) added->default_str(word_of(choices, target));
+  return added;
 }
 
 template <class T>
@@ -56,10 +59,13 @@ CLI::Option* add_choice_list(CLI::App& command, const std::string& option, const
     for (const std::string& word : given) target.push_back(chosen(option, choices, word));
     return true;
   };
+  std::vector<std::string> defaults;
+  for (const T& value : target) defaults.push_back(word_of(choices, value));
   return command.add_option(option, take, description)
       ->delimiter(',')
       ->expected(1, -1)
-      ->type_name("WORD,...");
+      ->type_name("WORD,...")
+      ->default_str(fmt::format("{}", fmt::join(defaults, ",")));
 }
 
 }  // namespace tokenyard::cli

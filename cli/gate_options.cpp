@@ -104,6 +104,7 @@ void add_gate_options(CLI::App& command, harness::GateShape& shape) {
           },
           "added to the score for selection alone: none,\nfloat32, or of the logits' type")
       ->type_name("WORD")
+      ->default_str("none")
       ->group("Problem");
   CLI::Option* groups = number("--groups", shape.groups, "groups that the experts fall into, 0: one");
   number("--kept-groups", shape.kept_groups, "groups that experts are chosen from")->needs(groups);

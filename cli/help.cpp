@@ -1,5 +1,7 @@
 #include "help.hpp"
 
+#include <utility>
+
 namespace tokenyard::cli {
 namespace {
 
@@ -8,6 +10,10 @@ constexpr size_t kOptionColumns = 30;
 }  // namespace
 
 HelpFormatter::HelpFormatter() { column_width(kOptionColumns); }
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  return "\n" + CLI::Formatter::make_usage(app, std::move(name));
+}
 
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
   std::string name = CLI::Formatter::make_option_name(option, is_positional);

@@ -18,6 +18,13 @@ template <class T>
 struct Range {
   T low = std::numeric_limits<T>::lowest();
   T high = std::numeric_limits<T>::max();
+
+  std::string words() const {
+    constexpr bool whole = std::is_integral_v<T>;
+    if (low != std::numeric_limits<T>::lowest() || std::is_unsigned_v<T>)
+      return fmt::format("a {} from {} to {}", whole ? "whole number" : "number", low, high);
+    return whole ? fmt::format("a whole number of {} bits", 8 * sizeof(T)) : "a finite number";
+  }
 };
 
 // NaN and infinities are in no range.
@@ -27,9 +34,7 @@ T number_of(const std::string& option, const std::string& given, const Range<T>&
   const char* const end = given.data() + given.size();
   const auto [rest, error] = std::from_chars(given.data(), end, value);
   if (error == std::errc() && rest == end && value >= range.low && value <= range.high) return value;
-  throw CLI::ValidationError(fmt::format("{} is {}, expected a {} from {} to {}", option, given,
-                                         std::is_integral_v<T> ? "whole number" : "number", range.low,
-                                         range.high));
+  throw CLI::ValidationError(fmt::format("{} is {}, expected {}", option, given, range.words()));
 }
 
 template <class Target>

@@ -36,7 +36,7 @@ Status check_experts(const gate::Problem& gate) {
       renamed ? "gate: num_physical_experts + num_shared_experts" : "gate: num_experts + num_shared_experts",
       text(gate.num_physical_experts, " + ", gate.num_shared_experts),
       text("a sum of at most ", align::kMaxExperts),
-      "ty_gate takes more shared experts; sort the other columns of its ids with ty_align");
+      "pass fewer replicas or shared experts: each has blocks of its own in the order");
 }
 
 }  // namespace
