@@ -186,8 +186,7 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
   add_numbers(align, "--block", command->block, "B, slots in a block");
   CLI::Option* distribution = add_choice_list(
       align, "--distribution", distribution_choices(), command->distributions,
-      "uniform, zipf (exponent 1.2), hot (one expert\nthat all tokens name), one (all pairs on one);\n"
-      "by default uniform");
+      "uniform, zipf (exponent 1.2), hot (one expert\nthat all tokens name), one (all pairs on one)");
   align
       .add_option("--loads", command->loads_file,
                   "draw ids to the expert loads of a real model:\na file of bench/harness/loads")
@@ -238,12 +237,13 @@ void add_bench_align(CLI::App& bench, const std::string& command_line) {
 }  // namespace
 
 void add_bench(CLI::App& app, const std::string& command_line) {
-  CLI::App& bench = *app.add_subcommand("bench", "Time an operation, every case verified");
+  CLI::App& bench = *app.add_subcommand("bench", "Time an operation, every case verified.");
   bench.require_subcommand(1);
   bench.footer("Example:\n  tokenyard bench align --json align.json");
   add_bench_align(bench, command_line);
   add_bench_gate(bench, command_line);
   add_bench_route(bench, command_line);
+  add_bench_training(bench, command_line);
 }
 
 }  // namespace tokenyard::cli

@@ -6,8 +6,8 @@
 #include "failure.hpp"
 #include "gate_options.hpp"
 #include "harness/gate_run.hpp"
-#include "logits_timing.hpp"
 #include "number.hpp"
+#include "run_timing.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
 
@@ -125,11 +125,9 @@ void add_bench_gate(CLI::App& bench, const std::string& command_line) {
   for (const char* listed : {"--dtype", "--logits"}) gate.remove_option(gate.get_option(listed));
   CLI::Option* preset = add_preset_option(gate, command->shape);
   add_numbers(gate, "--tokens", command->tokens, "T, rows of the logits [T, E]");
-  add_choice_list(gate, "--dtype", logits_dtype_choices(), command->dtypes,
-                  "float32, bfloat16, float16; by default bfloat16");
+  add_choice_list(gate, "--dtype", logits_dtype_choices(), command->dtypes, "float32, bfloat16, float16");
   add_choice_list(gate, "--logits", logits_choices(), command->logits,
-                  "normal, low (-20), high (20), extreme (+-200),\nties, equal, ascending, special, nan; by "
-                  "default\nnormal");
+                  "normal, low (-20), high (20), extreme (+-200),\nties, equal, ascending, special, nan");
   add_device_option(gate, command->device_name);
   add_lanes_option(gate, command->lanes, "GPU lanes that share a token, 0: as tuned");
   gate.add_option("--json", command->json_file, "write context and results there")->type_name("FILE");

@@ -8,6 +8,7 @@
 #include "harness/gate_problem.hpp"
 #include "harness/loads.hpp"
 #include "harness/problem.hpp"
+#include "harness/training_problem.hpp"
 
 namespace tokenyard::cli {
 
@@ -34,5 +35,6 @@ class Routing {
 std::vector<harness::AlignProblem> rotated_inputs(const Routing& routing, const harness::AlignShape& shape,
                                                   int64_t count);
 std::vector<harness::GateProblem> rotated_inputs(const harness::GateShape& shape, int64_t count);
+std::vector<harness::LossProblem> rotated_inputs(const harness::TrainingShape& shape, int64_t count);
 
 }  // namespace tokenyard::cli

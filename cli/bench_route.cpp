@@ -6,9 +6,9 @@
 #include "failure.hpp"
 #include "gate_options.hpp"
 #include "harness/route_run.hpp"
-#include "logits_timing.hpp"
 #include "number.hpp"
 #include "route_options.hpp"
+#include "run_timing.hpp"
 #include "subcommands.hpp"
 #include "terminal.hpp"
 
@@ -114,8 +114,7 @@ void add_bench_route(CLI::App& bench, const std::string& command_line) {
   add_route_options(route, command->shape);
   CLI::Option* preset = add_preset_option(route, command->shape.gate);
   add_numbers(route, "--tokens", command->tokens, "T, rows of the logits [T, E]");
-  add_choice_list(route, "--path", route_path_choices(), command->paths,
-                  "auto, one or two launches; by default auto");
+  add_choice_list(route, "--path", route_path_choices(), command->paths, "auto, one or two launches");
   route.add_flag("--all-outputs", command->optional_outputs, "the optional outputs of gate and align too");
   add_device_option(route, command->device_name);
   route.add_option("--json", command->json_file, "write context and results there")->type_name("FILE");

@@ -121,6 +121,7 @@ void add_verify(CLI::App& app) {
   verify.require_subcommand(0, 1);
   add_verify_gate(verify);
   add_verify_route(verify);
+  add_verify_training(verify);
   verify.callback([command, tokens, &verify] {
     if (!verify.get_subcommands().empty()) return;
     command->one_shape = tokens->count() > 0;

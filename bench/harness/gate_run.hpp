@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/call_memory.hpp"
 #include "harness/gate_problem.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/status.hpp"
@@ -44,23 +44,23 @@ class GateRun {
  public:
   static Status create(ty_device device, const GateProblem& problem, const GateOptions& options,
                        std::optional<GateRun>& run);
-  GateRun(GateRun&&) noexcept;
-  GateRun& operator=(GateRun&&) noexcept;
-  ~GateRun();
 
-  Status poison();                                      // outputs and guards
-  Status set_logits(const std::vector<float>& logits);  // others of the same shape, in place
-  Status launch(Stream stream);                         // enqueues ty_gate
-  Status launch(Stream stream, const void* logits);     // likewise, for others of the same shape elsewhere
+  Status poison() { return memory_.poison(); }                    // outputs and guards
+  Status set_logits(const std::vector<float>& logits);            // others of the same shape, in place
+  Status launch(Stream stream) { return launch(stream, *this); }  // enqueues ty_gate
+  Status launch(Stream stream, const GateRun& inputs);  // with the logits of another one of the same shape
   Status collect(GateOutputs& outputs);                 // after a synchronise; also checks the guards
 
-  const ty_gate_args& args() const;
-  const void* logits() const { return args().logits; }
+  const ty_gate_args& args() const { return args_; }
 
  private:
-  GateRun();
-  struct State;
-  std::unique_ptr<State> state_;
+  Status set_inputs(const GateProblem& problem);
+  Status allocate_outputs(const GateProblem& problem, bool optional_outputs);
+
+  ty_device device_{};
+  GateShape shape_;
+  CallMemory memory_;
+  ty_gate_args args_ = TY_GATE_ARGS_INIT;
 };
 
 // The call that a shape makes, without memory.

@@ -50,11 +50,9 @@ ty_route_args RouteRun::args() const {
   return args;
 }
 
-Status RouteRun::launch(Stream stream) { return launch(stream, logits()); }
-
-Status RouteRun::launch(Stream stream, const void* logits) {
+Status RouteRun::launch(Stream stream, const RouteRun& inputs) {
   ty_gate_args gate = gate_.args();
-  gate.logits = logits;
+  gate.logits = inputs.gate_.args().logits;
   ty_route_args args = this->args();
   args.gate = &gate;
   const ty_status code = ty_route(device_, &args, align_.workspace(), stream);

@@ -33,14 +33,13 @@ class RouteRun {
   static Status create(ty_device device, const RouteProblem& problem, const RouteOptions& options,
                        std::optional<RouteRun>& run);
 
-  Status poison();                                      // outputs and guards
-  Status set_logits(const std::vector<float>& logits);  // others of the same shape, in place
-  Status launch(Stream stream);                         // enqueues ty_route
-  Status launch(Stream stream, const void* logits);     // likewise, for others of the same shape elsewhere
-  Status collect(RouteOutputs& outputs);                // after a synchronise; also checks the guards
+  Status poison();                                                // outputs and guards
+  Status set_logits(const std::vector<float>& logits);            // others of the same shape, in place
+  Status launch(Stream stream) { return launch(stream, *this); }  // enqueues ty_route
+  Status launch(Stream stream, const RouteRun& inputs);  // with the logits of another one of the same shape
+  Status collect(RouteOutputs& outputs);                 // after a synchronise; also checks the guards
 
   ty_route_args args() const;  // of this run; valid as long as it is where it is
-  const void* logits() const { return gate_.args().logits; }
 
  private:
   RouteRun(ty_device device, ty_route_path path, GateRun gate, AlignRun align)

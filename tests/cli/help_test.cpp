@@ -28,8 +28,8 @@ TEST_P(Help, TeachesByExamplesWithin100Columns) {
 
 INSTANTIATE_TEST_SUITE_P(, Help,
                          Values("", "gate", "align", "route", "balance", "verify", "verify gate",
-                                "verify route", "bench", "bench align", "bench gate",
-                                "bench route", "info"));
+                                "verify route", "verify training", "bench", "bench align", "bench gate",
+                                "bench route", "bench training", "info"));
 
 TEST(Command, TellsItsVersion) {
   const Result result = tokenyard("--version");
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"align --experts 5000", "num_experts is 5000"},
         Mistake{"gate --top-k 9", "tokenyard gate: top_k is 9, expected 1 to 8"},
         Mistake{"gate --preset gpt-1", "expected one of mixtral-8x7b"},
-        Mistake{"align --tokens many", "--tokens is many, expected a whole number"},
+        Mistake{"align --tokens many", "--tokens is many, expected a whole number of 64 bits"},
         Mistake{"align --tokens 12345678901234567890", "--tokens is 12345678901234567890, expected"},
         Mistake{"bench align --tokens 1,12345678901234567890", "--tokens is 12345678901234567890, expected"},
         Mistake{"align --local-experts -2", "--local-experts is -2, expected a whole number from 0 to"},
@@ -90,15 +90,16 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"gate --replicas -2", "--replicas is -2, expected a whole number from 0 to"},
         Mistake{"gate --padding -2", "--padding is -2, expected a whole number from -1 to"},
         Mistake{"gate --tokens 8 --padding 9", "--padding is 9, expected at most 8"},
-        Mistake{"gate --preset deepseek-v3 --experts 64", "--preset excludes --experts"},
+        Mistake{"gate --preset deepseek-v3 --experts 64", "--experts excludes --preset"},
         Mistake{"gate --kept-groups 2", "--kept-groups requires --groups"},
         Mistake{"route --experts 4095 --shared 3",
                 "tokenyard route: num_experts + num_shared_experts is 4095 + 3, expected a sum of at most"},
-        Mistake{"balance --skew nan", "--skew is nan, expected a number from"},
+        Mistake{"balance --skew nan", "--skew is nan, expected a finite number"},
         Mistake{"balance --bias none", "--bias"},
         Mistake{"verify gate --experts 4", "--experts requires --tokens"},
-        Mistake{"verify --tokens 4 --max-pairs 100", "--max-pairs excludes --tokens"},
+        Mistake{"verify --tokens 4 --max-pairs 100", "--tokens excludes --max-pairs"},
         Mistake{"verify --seconds nan", "--seconds is nan, expected a number from 0.001"},
+        Mistake{"verify training --replicas 2", "--replicas"},
         Mistake{"align --tokens 2000000000", "num_tokens is 2000000000"},
         Mistake{"align --distribution flat",
                 "--distribution is flat, expected one of uniform, zipf, hot, one"},

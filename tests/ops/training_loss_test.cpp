@@ -7,26 +7,30 @@
 #include <string>
 #include <vector>
 
-#include "device.hpp"
 #include "training_run.hpp"
 
 namespace tokenyard::test {
 namespace {
 
+using harness::difference;
 using harness::GateShape;
 using harness::Logits;
+using harness::LossOutputs;
+using harness::LossProblem;
+
+// sequences: 0 for one without offsets.
+LossProblem draw_loss(const GateShape& shape, int32_t sequences) {
+  return harness::draw(harness::TrainingShape{.gate = shape, .sequences = sequences});
+}
 
 void expect_loss_right(const std::string& device, const LossProblem& problem, int misalignment = 0) {
   SCOPED_TRACE(problem.chosen.forward.shape.command());
-  const LossOutputs on_cpu = losses_on("cpu", problem, true, misalignment);
-  if (device != "cpu") {
-    EXPECT_EQ(difference(losses_on(device, problem, true, misalignment), on_cpu), "");
-    return;
+  const LossOutputs on_cpu = losses_on("cpu", problem, {.misalignment = misalignment});
+  if (device == "cpu") {
+    EXPECT_EQ(harness::broken_promise(problem, on_cpu), "");
+  } else {
+    EXPECT_EQ(difference(losses_on(device, problem, {.misalignment = misalignment}), on_cpu), "");
   }
-  const training::ReferenceLoss want = loss_of_reference(problem);
-  EXPECT_NEAR(on_cpu.losses[0], want.balance, 1e-5 * std::fabs(want.balance));
-  EXPECT_NEAR(on_cpu.losses[1], want.z, 1e-5 * std::fabs(want.z));
-  EXPECT_EQ(difference(on_cpu.gradient, want.gradient, problem.chosen.forward.shape.dtype), "");
 }
 
 class RouterLoss : public testing::TestWithParam<std::string> {
@@ -50,7 +54,7 @@ TEST_P(RouterLoss, ShapesOfEveryKernel) {
       shape.shared = n % 4 == 1 ? 2 : 0;
       shape.seed = static_cast<uint64_t>(n);
       LossProblem problem = draw_loss(shape, n % 4);
-      problem.counts_are_given = n % 3 == 0;
+      if (n % 3 == 0) problem.given_counts = problem.counts();
       expect_loss_right(device, problem);
       ++n;
     }
@@ -68,7 +72,7 @@ TEST_P(RouterLoss, LogitsOfEveryKindAndEachLossAlone) {
       expect_loss_right(device, problem);
       problem.z_coefficient = 0.5f;
       problem.balance_coefficient = 0;
-      problem.counts_are_given = true;
+      problem.given_counts = problem.counts();
       expect_loss_right(device, problem);
     }
   }
@@ -96,7 +100,7 @@ TEST_P(RouterLoss, NanAndInfinities) {
     logits[2 * 2048 + 2] = HUGE_VALF;
     std::fill(logits.begin() + 3 * 2048, logits.begin() + 4 * 2048 - 5, HUGE_VALF);
     const LossOutputs got = losses_on(device, problem);
-    const training::ReferenceLoss want = loss_of_reference(problem);
+    const training::ReferenceLoss want = harness::reference(problem);
     EXPECT_EQ(got.gradient[0], 0);
     EXPECT_NEAR(got.losses[0], want.balance, 1e-5 * want.balance);
     EXPECT_EQ(got.losses[1], HUGE_VALF);
@@ -108,17 +112,18 @@ TEST_P(RouterLoss, NanAndInfinities) {
 TEST_P(RouterLoss, AnyOffsetsAreSafe) {
   for (const ty_gate_score score : {TY_GATE_SOFTMAX, TY_GATE_SIGMOID}) {
     LossProblem problem = draw_loss({.tokens = 40, .experts = 48, .top_k = 4, .score = score}, 0);
-    problem.counts_are_given = true;
     problem.sequence_offsets = {0, 40};
+    problem.given_counts = problem.counts();
     const LossOutputs whole = losses_on(device, problem);
     for (const auto& offsets :
          {std::vector<int32_t>{-7, 1'000'000}, {0, 2'000'000'000}, {-2'000'000'000, 40}}) {
-      problem.sequence_offsets = {0, 40};
-      EXPECT_EQ(difference(losses_with_offsets(device, problem, offsets), whole), "");
+      problem.sequence_offsets = offsets;
+      EXPECT_EQ(difference(losses_on(device, problem), whole), "");
     }
-    problem.sequence_offsets = {0, 20, 40};
+    problem.given_counts.resize(2 * problem.given_counts.size(), 3);
     for (const auto& offsets : {std::vector<int32_t>{30, 5, -1}, {40, 40, 40}, {900, -900, 900}}) {
-      const LossOutputs got = losses_with_offsets(device, problem, offsets);
+      problem.sequence_offsets = offsets;
+      const LossOutputs got = losses_on(device, problem);
       EXPECT_TRUE(std::isfinite(got.losses[0]) && std::isfinite(got.losses[1]));
     }
   }
@@ -133,7 +138,7 @@ TEST_P(RouterLoss, TheSameBitsOnceMore) {
     expect_loss_right(device, problem);
     const LossOutputs first = losses_on(device, problem);
     EXPECT_EQ(difference(losses_on(device, problem), first), "");
-    const LossOutputs alone = losses_on(device, problem, false);
+    const LossOutputs alone = losses_on(device, problem, {.with_gradient = false});
     EXPECT_EQ(difference(alone.losses, first.losses), "");
     if (tokens == 0) {
       EXPECT_EQ(first.losses, (std::vector<float>{0, 0}));

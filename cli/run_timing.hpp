@@ -1,4 +1,4 @@
-// Times operations on router logits, gate and route, on a device: see timing.hpp.
+// Times what the harness runs on a device, gate, route and training: see timing.hpp.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,13 @@
 
 namespace tokenyard::cli {
 
-// Inputs of one shape, each in device memory of its own, so that a call does not find its logits in the cache
+// Inputs of one shape, each in device memory of its own, so that a call does not find its own in the cache
 // where the call before left them. All calls write one set of outputs. Problem, Run, Options and Outputs are
 // the harness's for the operation.
 template <class Problem, class Run, class Options, class Outputs>
-class LogitsTimer {
+class RunTimer {
  public:
-  LogitsTimer(const Device& device, std::vector<Problem> inputs, Options options)
+  RunTimer(const Device& device, std::vector<Problem> inputs, Options options)
       : device_(device), inputs_(std::move(inputs)) {
     require(device.runtime().create_stream(&options.stream));
     stream_ = owned(device.runtime(), options.stream, &Runtime::destroy_stream);
@@ -33,7 +33,7 @@ class LogitsTimer {
       runs_.push_back(std::move(*run));
     }
   }
-  ~LogitsTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
+  ~RunTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
 
   // "" if `mistake` finds none in what any input gives, else the first.
   std::string first(const std::function<std::string(const Problem&, const Outputs&)>& mistake) {
@@ -54,7 +54,7 @@ class LogitsTimer {
   }
 
  private:
-  Status call(size_t input) { return runs_[0].launch(stream_.get(), runs_[input % runs_.size()].logits()); }
+  Status call(size_t input) { return runs_[0].launch(stream_.get(), runs_[input % runs_.size()]); }
 
   const Device& device_;
   std::vector<Problem> inputs_;
@@ -63,8 +63,8 @@ class LogitsTimer {
 };
 
 using GateTimer =
-    LogitsTimer<harness::GateProblem, harness::GateRun, harness::GateOptions, harness::GateOutputs>;
+    RunTimer<harness::GateProblem, harness::GateRun, harness::GateOptions, harness::GateOutputs>;
 using RouteTimer =
-    LogitsTimer<harness::RouteProblem, harness::RouteRun, harness::RouteOptions, harness::RouteOutputs>;
+    RunTimer<harness::RouteProblem, harness::RouteRun, harness::RouteOptions, harness::RouteOutputs>;
 
 }  // namespace tokenyard::cli
