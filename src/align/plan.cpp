@@ -168,6 +168,9 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
     case Plan::Why::kNotCooperative:
       words += text(": ", device.name, " has no cooperative launches: ");
       break;
+    case Plan::Why::kNotHeld:
+      words += text(": ", device.name, " has no room for a block for each tile at once: ");
+      break;
   }
   words += launches(plan);
   if (problem.linked) words += device.linked ? ", linked" : text(", not linked: ", device.arch, " cannot");

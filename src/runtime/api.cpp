@@ -295,6 +295,7 @@ ty_status ty_align_explain(ty_device device, const ty_align_args* args, char* ou
   return guarded([&]() -> Status {
     Call<align::Problem> call;
     TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));  // whose room counts
     return copy_text("align_explain", call.backend->align.explain(*call.device, call.problem), out, size);
   });
 }
@@ -364,6 +365,7 @@ ty_status ty_route_explain(ty_device device, const ty_route_args* args, char* ou
   return guarded([&]() -> Status {
     Call<route::Problem> call;
     TY_RETURN_IF_ERROR(prepare(device, args, Pointers::kMayBeNull, call));
+    TY_RETURN_IF_ERROR(call.backend->runtime->set_device(device.ordinal));
     return copy_text("route_explain", route::explain(*call.backend, *call.device, call.problem), out, size);
   });
 }
