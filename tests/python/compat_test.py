@@ -149,6 +149,24 @@ def test_sglang_align_has_a_bucket_for_no_expert(device, tokens, ignore):
     expect_blocks(want, numel, block, *outputs)
 
 
+def test_sglang_align_is_one_kernel(cuda):
+    buckets, block = 257, 128
+    ids = torch.randint(-1, 256, (16, 8), dtype=torch.int32, device=cuda)
+    outputs = buffers(cuda, 128 * block, 128, 1)
+
+    def call():
+        sglang.moe_align_block_size(ids, buckets, block, *outputs, None, True)
+        torch.cuda.synchronize()
+
+    call()  # loads it
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call()
+    kernels = [
+        event.name for event in profile.events() if event.device_type is torch.autograd.DeviceType.CUDA
+    ]
+    assert len(kernels) == 1 and "tokenyard" in kernels[0]
+
+
 @pytest.mark.parametrize("softcapping", [0.0, 2.0])
 @pytest.mark.parametrize("biased", [False, True])
 def test_sglang_topk_softmax(device, biased, softcapping):
