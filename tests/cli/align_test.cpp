@@ -62,6 +62,20 @@ TEST_F(SmallProblem, WritesEveryOutput) {
   EXPECT_EQ(values("num_dropped"), List{1});
 }
 
+TEST_F(SmallProblem, GivesTokensOfNoExpertBlocksWhereIdsBeginBelow) {
+  const Result result =
+      tokenyard("align --device cpu --ids " + ids_ + " --experts 4 --first-id -1 --block 2 --verify");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string picture = result.out.substr(result.out.find("  block 0"));
+  EXPECT_EQ(picture,
+            "  block 0  expert -1  2.1 \u00b7\n"
+            "  block 1  expert 0   0.1 \u00b7\n"
+            "  block 2  expert 1   1.1 \u00b7\n"
+            "  block 3  expert 2   0.0 1.0\n"
+            "  block 4  expert 2   2.0 \u00b7\n");
+  EXPECT_NE(result.out.find("pairs    6, 0 dropped\n"), std::string::npos) << result.out;
+}
+
 TEST_F(SmallProblem, NamesLocalAndGlobalExpertsUnderAMap) {
   const std::string map = folder_.file("map.npy");
   write_file(map, npy_header("<i8", false, "(4,)") + npy_bytes<int64_t>({-1, 1, 0, -1}));

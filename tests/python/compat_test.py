@@ -162,7 +162,7 @@ def test_sglang_align_is_one_kernel(cuda):
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         call()
     kernels = [
-        event.name for event in profile.events() if event.device_type is torch.autograd.DeviceType.CUDA
+        event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA
     ]
     assert len(kernels) == 1 and "tokenyard" in kernels[0]
 
