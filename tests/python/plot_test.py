@@ -1,5 +1,9 @@
 """Pictures hold what they are to show."""
 
+import pathlib
+import runpy
+import xml.etree.ElementTree
+
 import pytest
 import torch
 
@@ -49,3 +53,13 @@ def test_load_draws_into_given_axes(device):
     assert [patch.get_height() for patch in axes.patches] == [2, 1, 4, 0]
     assert axes.get_title() == "most: 2.29 x mean; idle: 1 of 4"
     assert axes.get_legend_handles_labels()[1] == ["mean 1.8"]
+
+
+def test_pictures_of_the_documents(tmp_path, monkeypatch):
+    script = pathlib.Path(__file__).parents[2] / "examples/pictures.py"
+    monkeypatch.setattr("sys.argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
+    for name, marks in (("order.svg", 12), ("load.svg", 2 * 64)):
+        paths = xml.etree.ElementTree.parse(tmp_path / name).iter("{http://www.w3.org/2000/svg}g")
+        patches = [group for group in paths if group.get("id", "").startswith("patch_")]
+        assert len(patches) >= marks
