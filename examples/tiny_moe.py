@@ -7,8 +7,8 @@
 A transformer over bytes, whose every layer has 64 experts and gives each token 8 of them. The router is that
 of DeepSeek-V3 without groups, tokenyard.gate with sigmoid scores and a bias, and the bias alone evens out the
 load: after every step, tokenyard.balance_step moves it by --rate against each expert's load. tokenyard.align
-brings the tokens into the order of their experts. It trains on the text that Python and Debian bring along, for
-some five minutes.
+brings the tokens into the order of their experts. It trains on the text that Python and Debian bring along,
+for some five minutes.
 """
 
 import argparse
