@@ -61,45 +61,51 @@ TEST_P(TwoStreams, DoNotDisturbEachOther) {
   }
 }
 
-class SixteenStreams : public Overlap {};
+class SixteenStreams : public Overlap {
+ protected:
+  // Rounds of 200 launches on each stream that ended meanwhile, or in the end. The last stream replays a
+  // graph.
+  int rounds_beside_holder(int64_t tokens) {
+    constexpr size_t kStreams = 16;
+    start(kStreams, {.tokens = tokens, .top_k = 8, .experts = 256});
+    const Streams streams(*runtime, kStreams + 1);
+    Graph graph = nullptr;
+    require(runtime->capture(
+        streams[kStreams - 1], [&] { return runs.back().launch(streams[kStreams - 1]); }, &graph));
+
+    const DeviceProperties* properties = nullptr;
+    const Backend* backend = nullptr;
+    require(find_device({find_backend(device)->id, 0}, &backend, &properties));
+    constexpr double kSeconds = 5;
+    require(runtime->launch_holder(properties->multiprocessors / 2, kSeconds, streams[kStreams]));
+
+    int rounds = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kSeconds);
+    while (std::chrono::steady_clock::now() < end && !HasFatalFailure()) {
+      for (int round = 0; round < 200; ++round) {
+        for (size_t i = 0; i + 1 < kStreams; ++i) require(runs[i].launch(streams[i]));
+        require(runtime->replay(graph, streams[kStreams - 1]));
+      }
+      for (size_t i = 0; i < kStreams; ++i) require(runtime->synchronize(streams[i]));
+      expect_right_and_poison();
+      ++rounds;
+    }
+    streams.synchronize();
+    require(runtime->destroy_graph(graph));
+    std::printf("%d rounds beside a kernel on %d multiprocessors\n", rounds, properties->multiprocessors / 2);
+    return rounds;
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Align, SixteenStreams,
                          testing::Combine(testing::ValuesIn(kGpus), testing::Values(TY_ALIGN_GRID)),
                          gpu_and_path);
 
-// Another kernel has half of the multiprocessors for itself meanwhile; the last stream replays a graph.
-TEST_P(SixteenStreams, NeitherHangNorErrForTenSeconds) {
-  constexpr size_t kStreams = 16;
-  start(kStreams, {.tokens = 16384, .top_k = 8, .experts = 256});
-  const Streams streams(*runtime, kStreams + 1);
-  Graph graph = nullptr;
-  require(runtime->capture(
-      streams[kStreams - 1], [&] { return runs.back().launch(streams[kStreams - 1]); }, &graph));
+// Another kernel has half of the multiprocessors for itself meanwhile. Sixteen blocks run beside it.
+TEST_P(SixteenStreams, GoOnBesideAKernelOnHalfOfTheCard) { EXPECT_GT(rounds_beside_holder(1024), 10); }
 
-  const DeviceProperties* properties = nullptr;
-  const Backend* backend = nullptr;
-  require(find_device({find_backend(device)->id, 0}, &backend, &properties));
-  constexpr double kSeconds = 10;
-  require(runtime->launch_holder(properties->multiprocessors / 2, kSeconds, streams[kStreams]));
-
-  int rounds = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kSeconds);
-  while (std::chrono::steady_clock::now() < end) {
-    for (int round = 0; round < 200; ++round) {
-      for (size_t i = 0; i + 1 < kStreams; ++i) require(runs[i].launch(streams[i]));
-      require(runtime->replay(graph, streams[kStreams - 1]));
-    }
-    // Should there be no room beside the holder after all, this waits until it has ended.
-    for (size_t i = 0; i < kStreams; ++i) require(runtime->synchronize(streams[i]));
-    expect_right_and_poison();
-    ++rounds;
-  }
-  streams.synchronize();
-  require(runtime->destroy_graph(graph));
-  RecordProperty("launches_beside_the_holder", rounds * 200 * static_cast<int>(kStreams));
-  std::printf("%d launches in ten seconds beside a kernel on %d multiprocessors\n",
-              rounds * 200 * static_cast<int>(kStreams), properties->multiprocessors / 2);
-}
+// For as many blocks in clusters there may be no room: they wait until it has ended, and then are right.
+TEST_P(SixteenStreams, NeitherHangNorErrWhereThereIsNoRoom) { EXPECT_GT(rounds_beside_holder(16384), 0); }
 
 }  // namespace
 }  // namespace tokenyard::test
