@@ -10,16 +10,21 @@ from torch.autograd.function import once_differentiable
 
 def choose(operator, logits, sizes, options):
     """operator(logits, *sizes, **options), of gate or route: ids, weights and whatever follows."""
-    if torch.is_grad_enabled() and logits.requires_grad:
+    if _has_gradient(logits):
         return _Choice.apply(logits, operator, sizes, options)
     return operator(logits, *sizes, **options)
 
 
 def lose(operator, logits, *others):
     """operator(logits, *others), of router_loss: a loss, what it is made of, and its gradient at the end."""
-    if torch.is_grad_enabled() and logits.requires_grad:
+    if _has_gradient(logits):
         return _Loss.apply(logits, operator, *others)
     return operator(logits, *others)
+
+
+def _has_gradient(logits):
+    """What is no tensor has none: the operator refuses it."""
+    return torch.is_grad_enabled() and getattr(logits, "requires_grad", False)
 
 
 class _Choice(torch.autograd.Function):

@@ -195,6 +195,11 @@ def test_refuses_in_a_sentence(name, counts):
         tokenyard.gate(*args(), **options, counts=counts)
 
 
+def test_refuses_what_is_no_tensor():
+    with pytest.raises(RuntimeError, match="gate.*'logits'.*ndarray"):
+        tokenyard.gate(np.zeros((4, 8), np.float32), 2)
+
+
 OPTIONS = {
     "plain": {},
     "deepseek": {
