@@ -9,6 +9,11 @@
 
 namespace tokenyard::align {
 
+// Whether pair p's id is the p-th in memory.
+inline bool rows_touch(const Problem& problem) {
+  return problem.row_stride == problem.top_k || problem.num_tokens <= 1;
+}
+
 // int32 from 0, rows without gaps, no map: what engines pass. A kernel for these alone is smaller and starts
 // sooner.
 class PlainIds {
@@ -20,7 +25,7 @@ class PlainIds {
 
   static bool fit(const Problem& problem) {
     return !problem.ids_are_int64 && problem.expert_map == nullptr && problem.first_id == 0 &&
-           (problem.row_stride == problem.top_k || problem.num_tokens <= 1);
+           rows_touch(problem);
   }
 
   // Loads the ids of pairs first + at, at = offset + i * step for i < rows <= kCount, as far as at < end; -1
@@ -38,9 +43,6 @@ class PlainIds {
   // The same for pairs first, first + 1, … of one thread; first is a multiple of kCount.
   template <int kCount, class Thread>
   TY_DEVICE void load_run(Thread& gpu, int32_t first, int32_t end, int32_t (&expert)[kCount]) const {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) expert[i] = -1;
-    if (first >= end) return;
     if constexpr (kCount % 4 == 0) {
       if (aligned_ && first + kCount <= end) {
 #pragma unroll
@@ -81,7 +83,9 @@ class AnyIds {
         first_id_(problem.first_id),
         num_experts_(problem.num_experts),
         num_local_experts_(problem.num_local_experts),
-        wide_(problem.ids_are_int64) {}
+        wide_(problem.ids_are_int64),
+        flat_(wide_ && rows_touch(problem) &&
+              reinterpret_cast<uintptr_t>(problem.topk_ids) % sizeof(port::Vec4) == 0) {}
 
   // As PlainIds.
   template <int kCount>
@@ -95,7 +99,22 @@ class AnyIds {
     }
   }
   template <int kCount, class Thread>
-  TY_DEVICE void load_run(Thread&, int32_t first, int32_t end, int32_t (&expert)[kCount]) const {
+  TY_DEVICE void load_run(Thread& gpu, int32_t first, int32_t end, int32_t (&expert)[kCount]) const {
+    if (flat_ && first + kCount <= end) {
+      const auto* const ids = static_cast<const int64_t*>(ids_) + first;
+      if constexpr (kCount % 2 == 0) {
+#pragma unroll
+        for (int i = 0; i < kCount; i += 2) {
+          const port::Vec4 two = gpu.load4(reinterpret_cast<const int32_t*>(ids + i));
+          expert[i] = expert_of(joined(two.x, two.y));
+          expert[i + 1] = expert_of(joined(two.z, two.w));
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) expert[i] = expert_of(ids[i]);
+      }
+      return;
+    }
     load<kCount>(0, first, 1, end, kCount, expert);
   }
   template <int kCount>
@@ -113,8 +132,14 @@ class AnyIds {
     const int32_t token = top_k_.floor(pair);
     const int64_t at = token * row_stride_ + (pair - token * top_k_.divisor());
     const int64_t id = wide_ ? static_cast<const int64_t*>(ids_)[at] : static_cast<const int32_t*>(ids_)[at];
+    return expert_of(id);
+  }
+  TY_DEVICE int32_t expert_of(int64_t id) const {
     const uint64_t expert = static_cast<uint64_t>(id) - static_cast<uint64_t>(first_id_);
     return expert < static_cast<uint64_t>(num_experts_) ? static_cast<int32_t>(expert) : -1;
+  }
+  static TY_DEVICE int64_t joined(int32_t low, int32_t high) {
+    return static_cast<int64_t>(static_cast<uint64_t>(high) << 32 | static_cast<uint32_t>(low));
   }
   TY_DEVICE int32_t local_expert(int32_t expert) const {
     const int32_t local = map_[expert];
@@ -129,6 +154,7 @@ class AnyIds {
   int32_t num_experts_;
   int32_t num_local_experts_;
   bool wide_;
+  bool flat_;  // int64 in rows without gaps, of which two may be read at once
 };
 
 }  // namespace tokenyard::align
