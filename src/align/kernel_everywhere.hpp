@@ -31,16 +31,17 @@ struct Everywhere {
   // has pairs of.
   static constexpr int kWords = kOwned / 2;
   static constexpr bool kMany = kOwned > 4;
-  static constexpr bool kFew = kOwned == 2 && kThreads <= 256;
-  static constexpr int kMostFew = 256;  // experts: two for each of 128 blocks
+  static constexpr int kMost = kMany ? kMaxExperts : kOwned * 128;  // experts: so many for each of 128 blocks
+  // Each warp adds up all experts' output blocks itself, which takes no barrier.
+  static constexpr bool kAlone = kOwned == 2 && kThreads <= 256;
 
   template <class Thread>
   static constexpr int kWarps = kThreads / Thread::warp_size;
 
   template <class Thread>
   struct Shared {
-    // The last block may own experts beyond the last: they have no pairs.
-    typename Thread::template array<uint32_t, kMaxExperts + 32> histogram;
+    // The last block may own experts beyond the last: they have no pairs. Behind them, what is no pair.
+    typename Thread::template array<uint32_t, kMost + 4> histogram;
     typename Thread::template array<uint32_t, kWords * kWarps<Thread>>
         own;  // own experts' pairs in each warp
     typename Thread::template array<uint32_t, kMany ? kWarps<Thread> : 1> present;  // words that a warp has
@@ -59,11 +60,7 @@ struct Everywhere {
     gpu.await_previous();
     int32_t expert[kItems];
     ids.load_run(gpu, gpu.thread() * kItems, out.num_pairs, expert);
-    if constexpr (kFew) {
-      gpu.template zero<kMostFew, kThreads>(shared.histogram, 0, gpu.thread());
-    } else {
-      gpu.zero(shared.histogram, 0, (out.experts + kOwned + 3) / 4 * 4, gpu.thread(), kThreads);
-    }
+    gpu.template zero<kMost + 4, kThreads>(shared.histogram, 0, gpu.thread());
     if constexpr (kMany) {
       gpu.template zero<kWords * kWarps<Thread>, kThreads>(shared.own, 0, gpu.thread());
       if (gpu.lane() == 0) shared.present(gpu.warp()) = 0;
@@ -73,7 +70,8 @@ struct Everywhere {
     ids.resolve(kItems, expert);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (expert[k] >= 0) gpu.add(shared.histogram(expert[k]), 1u);
+      const auto cell = port::min_of(static_cast<uint32_t>(expert[k]), static_cast<uint32_t>(kMost));
+      gpu.add(shared.histogram(static_cast<int>(cell)), 1u);
     }
     if (out.wants_inverse() && gpu.block() == 0) mark_dropped(gpu, expert);
     Own own(expert, first);
@@ -82,17 +80,17 @@ struct Everywhere {
 
     gpu.let_next_begin();
     const Sums sums = sum_blocks(gpu, shared, first);
-    const OwnRun run = find_run(gpu, shared, first, sums.below);
-    place(gpu, shared, own, run);
+    const OwnRuns runs = find_runs(gpu, shared, first, sums.below);
+    place(gpu, shared, own, runs);
 #pragma unroll 1
-    for (int j = gpu.warp(); j < kOwned; j += kWarps<Thread>) write_run(gpu, first + j, run, j);
-    out.template write_tail<kThreads>(gpu, sums.all, sums.all);
+    for (int j = gpu.warp(); j < kOwned; j += kWarps<Thread>) write_run(gpu, first + j, runs, j);
+    out.template write_tail<kThreads>(gpu, sums.all);
     if (out.wants_dropped() && gpu.block() == 0 && gpu.warp() == 0) write_dropped(gpu, shared);
   }
 
  private:
   // Which items of a thread belong to own experts, a bit per item, and to which of them: the bits of its
-  // number in planes.
+  // number in planes, which say nothing of other items.
   struct Own {
     static constexpr int kPlanes = kOwned == 2 ? 1 : kOwned == 4 ? 2 : 5;
     uint32_t items = 0;
@@ -102,9 +100,8 @@ struct Everywhere {
     TY_DEVICE Own(const int32_t (&expert)[kItems], int32_t first) {
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
-        const auto number = static_cast<uint32_t>(expert[k] - first);
-        if (expert[k] < 0 || number >= kOwned) continue;
-        items |= 1u << k;
+        const auto number = static_cast<uint32_t>(expert[k] - first);  // large without a pair
+        items |= number < kOwned ? 1u << k : 0;
 #pragma unroll
         for (int p = 0; p < kPlanes; ++p) plane[p] |= (number >> p & 1) << k;
       }
@@ -129,12 +126,23 @@ struct Everywhere {
     int32_t all;
   };
 
-  struct OwnRun {  // of own expert number lane()
-    int32_t pairs;
-    int32_t pairs_before;  // of the own experts before it
-    int32_t first_block;
-    int32_t blocks;
+  // Of the own experts: few, all of them in every lane; many, number lane() alone.
+  struct OwnRuns {
+    static constexpr int kHeld = kMany ? 1 : kOwned;
+    int32_t pairs[kHeld];
+    int32_t pairs_before[kHeld];  // of the own experts before it
+    int32_t first_block[kHeld];
+    int32_t blocks[kHeld];
     int32_t all_pairs;  // of all own experts
+
+    template <class Thread>
+    static TY_DEVICE int32_t of(Thread& gpu, int j, const int32_t (&held)[kHeld]) {
+      if constexpr (kMany) return gpu.shfl(held[0], j);
+      int32_t chosen = held[0];
+#pragma unroll
+      for (int i = 1; i < kHeld; ++i) chosen = i == j ? held[i] : chosen;
+      return chosen;
+    }
   };
 
   static TY_DEVICE uint32_t packed(int even, int odd) {
@@ -152,7 +160,7 @@ struct Everywhere {
     }
   }
 
-  // A word's pairs in the lanes up to this one and, less its own, before it.
+  // A word's pairs in the lanes before this one, and in the last lane all.
   struct InWarp {
     uint32_t before, through;
   };
@@ -161,17 +169,17 @@ struct Everywhere {
     const uint32_t both = own.of_word(word);
     const uint32_t evens = both & ~own.plane[0];
     const uint32_t odds = both & own.plane[0];
-    if constexpr (kItems == 1) {
+    const bool repeats = (evens & (evens - 1)) != 0 || (odds & (odds - 1)) != 0;
+    if (kItems == 1 || !gpu.any(repeats)) {  // a token's experts are distinct
       const auto even_lanes = gpu.ballot(evens != 0);
       const auto odd_lanes = gpu.ballot(odds != 0);
       return {
           packed(gpu.popcount(even_lanes & gpu.lanes_below()), gpu.popcount(odd_lanes & gpu.lanes_below())),
           packed(gpu.popcount(even_lanes), gpu.popcount(odd_lanes))};
-    } else {
-      const uint32_t count = packed(gpu.popcount(evens), gpu.popcount(odds));
-      const auto through = static_cast<uint32_t>(port::warp_inclusive_sum(gpu, static_cast<int32_t>(count)));
-      return {through - count, through};
     }
+    const uint32_t count = packed(gpu.popcount(evens), gpu.popcount(odds));
+    const auto through = static_cast<uint32_t>(port::warp_inclusive_sum(gpu, static_cast<int32_t>(count)));
+    return {through - count, through};
   }
 
   template <class Thread, class S>
@@ -203,63 +211,79 @@ struct Everywhere {
     }
   }
 
-  // No expert has more blocks than pairs, so sums of blocks fit in half a word. Of few experts each warp adds
-  // up all, which takes no barrier.
+  // No expert has more blocks than pairs, so sums of blocks fit in half a word.
   template <class Thread, class S>
   TY_DEVICE Sums sum_blocks(Thread& gpu, S& shared, int32_t first) const {
+    constexpr int kAdders = kAlone ? Thread::warp_size : port::min_of(kThreads, kMost);
+    constexpr int kEach = kMost / kAdders;
     uint32_t sum = 0;
-    const auto add = [&](int32_t e) {
-      const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
-      sum += packed(blocks, e < first ? blocks : 0);
-    };
-    if constexpr (kFew) {
-      constexpr int kEach = kMostFew / Thread::warp_size;
+    if (kAlone || gpu.thread() < kAdders) {
+      const int32_t begin = (kAlone ? gpu.lane() : gpu.thread()) * kEach;
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) add(gpu.lane() * kEach + i);
-    } else {
-#pragma unroll 1
-      for (int32_t e = gpu.thread(); e < out.experts; e += kThreads) add(e);
-      if (gpu.warp() * Thread::warp_size < out.experts) {
-        sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
-        if (gpu.lane() == 0) shared.blocks(gpu.warp()) = sum;
+      for (int32_t e = begin; e < begin + kEach; ++e) {
+        const int32_t blocks = out.block.ceil(static_cast<int32_t>(shared.histogram(e)));
+        sum += packed(blocks, e < first ? blocks : 0);
       }
-      gpu.sync_block();
-      const bool has = gpu.lane() < kWarps<Thread> && gpu.lane() * Thread::warp_size < out.experts;
-      sum = has ? static_cast<uint32_t>(shared.blocks(gpu.lane())) : 0;
+      sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
+      if (!kAlone && gpu.lane() == 0) shared.blocks(gpu.warp()) = sum;
     }
-    sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
+    if constexpr (!kAlone) {
+      gpu.sync_block();
+      sum = gpu.lane() < kAdders / Thread::warp_size ? static_cast<uint32_t>(shared.blocks(gpu.lane())) : 0;
+      sum = static_cast<uint32_t>(gpu.reduce_add(static_cast<int32_t>(sum)));
+    }
     return {odd(sum), even(sum)};
   }
 
   template <class Thread, class S>
-  TY_DEVICE OwnRun find_run(Thread& gpu, S& shared, int32_t first, int32_t blocks_below) const {
-    const int32_t pairs =
-        gpu.lane() < kOwned ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
-    const int32_t blocks = out.block.ceil(pairs);
-    const auto through = static_cast<uint32_t>(
-        port::warp_inclusive_sum<kOwned>(gpu, static_cast<int32_t>(packed(pairs, blocks))));
-    return {pairs, even(through) - pairs, blocks_below + odd(through) - blocks, blocks,
-            even(gpu.shfl(through, kOwned - 1))};
+  TY_DEVICE OwnRuns find_runs(Thread& gpu, S& shared, int32_t first, int32_t blocks_below) const {
+    OwnRuns runs;
+    if constexpr (kMany) {
+      const int32_t pairs =
+          gpu.lane() < kOwned ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
+      const int32_t blocks = out.block.ceil(pairs);
+      const auto through = static_cast<uint32_t>(
+          port::warp_inclusive_sum<kOwned>(gpu, static_cast<int32_t>(packed(pairs, blocks))));
+      return {{pairs},
+              {even(through) - pairs},
+              {blocks_below + odd(through) - blocks},
+              {blocks},
+              even(gpu.shfl(through, kOwned - 1))};
+    } else {
+      runs.all_pairs = 0;
+#pragma unroll
+      for (int j = 0; j < kOwned; ++j) {
+        runs.pairs[j] = static_cast<int32_t>(shared.histogram(first + j));
+        runs.pairs_before[j] = runs.all_pairs;
+        runs.first_block[j] = blocks_below;
+        runs.blocks[j] = out.block.ceil(runs.pairs[j]);
+        runs.all_pairs += runs.pairs[j];
+        blocks_below += runs.blocks[j];
+      }
+      return runs;
+    }
   }
 
   template <class Thread, class S>
-  TY_DEVICE void place(Thread& gpu, S& shared, const Own& own, const OwnRun& run) const {
+  TY_DEVICE void place(Thread& gpu, S& shared, const Own& own, const OwnRuns& runs) const {
     // Neighbouring lanes write far apart where most pairs are the block's own: then order them first.
-    if (kItems > 1 && run.all_pairs > 2 * kThreads) return place_staged(gpu, shared, own, run);
-    visit_own(gpu, shared, own, run.first_block * out.block.divisor(),
-              [&](int32_t slot, int32_t pair) { out.write_pair(slot, pair); });
+    if (kItems > 1 && runs.all_pairs > 2 * kThreads) return place_staged(gpu, shared, own, runs);
+    visit_own(
+        gpu, shared, own, [&](int j) { return OwnRuns::of(gpu, j, runs.first_block) * out.block.divisor(); },
+        [&](int32_t slot, int32_t pair) { out.write_pair(slot, pair); });
   }
 
   template <class Thread, class S>
-  TY_DEVICE void place_staged(Thread& gpu, S& shared, const Own& own, const OwnRun& run) const {
-    visit_own(gpu, shared, own, run.pairs_before,
-              [&](int32_t at, int32_t pair) { shared.staged(at) = static_cast<uint16_t>(pair); });
+  TY_DEVICE void place_staged(Thread& gpu, S& shared, const Own& own, const OwnRuns& runs) const {
+    visit_own(
+        gpu, shared, own, [&](int j) { return OwnRuns::of(gpu, j, runs.pairs_before); },
+        [&](int32_t at, int32_t pair) { shared.staged(at) = static_cast<uint16_t>(pair); });
     gpu.sync_block();
 #pragma unroll 1
     for (int j = 0; j < kOwned; ++j) {
-      const int32_t pairs = gpu.shfl(run.pairs, j);
-      const int32_t from = gpu.shfl(run.pairs_before, j);
-      const int32_t to = gpu.shfl(run.first_block, j) * out.block.divisor();
+      const int32_t pairs = OwnRuns::of(gpu, j, runs.pairs);
+      const int32_t from = OwnRuns::of(gpu, j, runs.pairs_before);
+      const int32_t to = OwnRuns::of(gpu, j, runs.first_block) * out.block.divisor();
 #pragma unroll 1
       for (int32_t at = gpu.thread(); at < pairs; at += kThreads) {
         out.write_pair(to + at, static_cast<uint16_t>(shared.staged(from + at)));
@@ -267,10 +291,10 @@ struct Everywhere {
     }
   }
 
-  // Calls visit(place, pair) for the thread's pairs of own experts. The places of own expert number lane()
-  // begin at `begin`.
-  template <class Thread, class S, class Visit>
-  TY_DEVICE void visit_own(Thread& gpu, S& shared, const Own& own, int32_t begin, Visit visit) const {
+  // Calls visit(place, pair) for the thread's pairs of own experts. The places of own expert j begin at
+  // begin(j).
+  template <class Thread, class S, class Begin, class Visit>
+  TY_DEVICE void visit_own(Thread& gpu, S& shared, const Own& own, Begin begin, Visit visit) const {
     if (!gpu.any(own.items != 0)) return;
     for_each_word(gpu, shared, [&](int word) {
       uint32_t before = 0;
@@ -281,20 +305,22 @@ struct Everywhere {
       } else {
         before += own.before[word];
       }
-      int32_t even_place = gpu.shfl(begin, 2 * word) + even(before);
-      int32_t odd_place = gpu.shfl(begin, 2 * word + 1) + odd(before);
+      int32_t even_place = begin(2 * word) + even(before);
+      int32_t odd_place = begin(2 * word + 1) + odd(before);
 #pragma unroll 1
       for (uint32_t items = own.of_word(word); items != 0; items &= items - 1) {
-        const int item = gpu.lowest(items);
+        const int item = kItems == 1 ? 0 : gpu.lowest(items);
         const bool is_odd = (own.plane[0] >> item & 1) != 0;
         visit(is_odd ? odd_place++ : even_place++, gpu.thread() * kItems + item);
+        if constexpr (kItems == 1) break;
       }
     });
   }
 
   template <class Thread>
-  TY_DEVICE void write_run(Thread& gpu, int32_t expert, const OwnRun& own, int j) const {
-    const Run run{expert, gpu.shfl(own.pairs, j), gpu.shfl(own.first_block, j), gpu.shfl(own.blocks, j)};
+  TY_DEVICE void write_run(Thread& gpu, int32_t expert, const OwnRuns& own, int j) const {
+    const Run run{expert, OwnRuns::of(gpu, j, own.pairs), OwnRuns::of(gpu, j, own.first_block),
+                  OwnRuns::of(gpu, j, own.blocks)};
     if (expert >= out.experts) return;
     if (gpu.lane() == 0) out.write_expert(run);
     out.write_pads(gpu, run);

@@ -283,7 +283,7 @@ struct Grid {
         if (run.blocks <= kShareBlocks) out.write_blocks(run, gpu.lane(), Thread::warp_size);
       }
     }
-    out.template write_tail<kThreads>(gpu, layout.used_blocks, layout.used_blocks);
+    out.template write_tail<kThreads>(gpu, layout.used_blocks);
     if (gpu.block() == 0 && gpu.thread() == 0) {
       if (out.wants_dropped()) out.write_dropped(layout.valid_pairs);
       if constexpr (kStage == Stage::kWhole) exchange.advance(gpu, epoch);

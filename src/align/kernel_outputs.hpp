@@ -67,12 +67,8 @@ class Outputs {
 
   // block_expert and block_rows of a run, by `workers` threads.
   TY_DEVICE void write_blocks(const Run& run, int32_t worker, int32_t workers) const {
-#pragma unroll 1
-    for (auto i = static_cast<uint32_t>(worker); i < static_cast<uint32_t>(run.blocks);
-         i += static_cast<uint32_t>(workers)) {
-      const auto index = run.first_block + static_cast<int32_t>(i);
-      write_block(index, run);
-    }
+    for_each(static_cast<uint32_t>(worker), static_cast<uint32_t>(run.blocks), static_cast<uint32_t>(workers),
+             [&](uint32_t i) { write_block(run.first_block + static_cast<int32_t>(i), run); });
   }
 
   // One of them.
@@ -88,34 +84,36 @@ class Outputs {
   // the last is written.
   template <class Thread>
   TY_DEVICE void write_whole_block(Thread& gpu, int32_t index, int32_t expert, int32_t pairs) const {
-    if (index >= num_blocks_) return;
     const uint32_t begin = first_slot(index);
     write_pads(gpu, begin + static_cast<uint32_t>(pairs),
                port::min_of(begin + first_slot(1), static_cast<uint32_t>(capacity_)));
-    if (gpu.lane() == 0) write_block(index, {expert, pairs, index, 1});
+    if (gpu.lane() == 0 && index < num_blocks_) write_block(index, {expert, pairs, index, 1});
   }
 
-  // What lies beyond the last run, and the totals, by all threads. Blocks before `begin` are written already.
+  // What lies beyond the last run, and the totals, by all threads.
   template <int kThreads, class Thread>
-  TY_DEVICE void write_tail(Thread& gpu, int32_t begin, int32_t used_blocks) const {
+  TY_DEVICE void write_tail(Thread& gpu, int32_t used_blocks) const {
+    write_unused<kThreads>(gpu, used_blocks);
+    if (gpu.block() == 0 && gpu.thread() == 0) write_totals(used_blocks);
+  }
+
+  // Blocks from `begin` on and their slots, by all threads.
+  template <int kThreads, class Thread>
+  TY_DEVICE void write_unused(Thread& gpu, int32_t begin) const {
     const auto worker = static_cast<uint32_t>(gpu.block() * kThreads + gpu.thread());
     const auto workers = static_cast<uint32_t>(gpu.blocks() * kThreads);
-#pragma unroll 1
-    for (uint32_t i = first_slot(begin) + worker; i < static_cast<uint32_t>(capacity_); i += workers) {
-      sorted_pair_ids_[i] = num_pairs;
-    }
+    for_each(first_slot(begin) + worker, static_cast<uint32_t>(capacity_), workers,
+             [&](uint32_t at) { sorted_pair_ids_[at] = num_pairs; });
     write_unused_blocks(begin, static_cast<int32_t>(worker), static_cast<int32_t>(workers));
-    if (worker == 0) write_totals(used_blocks);
   }
 
-  // Its blocks alone, and the totals, by one thread.
+  // The blocks alone.
   TY_DEVICE void write_unused_blocks(int32_t begin, int32_t worker, int32_t workers) const {
-#pragma unroll 1
-    for (auto i = static_cast<uint32_t>(begin + worker); i < static_cast<uint32_t>(num_blocks_);
-         i += static_cast<uint32_t>(workers)) {
-      block_expert_[i] = -1;
-      if (kOptional && block_rows_ != nullptr) block_rows_[i] = 0;
-    }
+    for_each(static_cast<uint32_t>(begin + worker), static_cast<uint32_t>(num_blocks_),
+             static_cast<uint32_t>(workers), [&](uint32_t i) {
+               block_expert_[i] = -1;
+               if (kOptional && block_rows_ != nullptr) block_rows_[i] = 0;
+             });
   }
   TY_DEVICE void write_totals(int32_t used_blocks) const {
     *num_padded_ = used_blocks * block.divisor();
@@ -149,16 +147,31 @@ class Outputs {
   TY_DEVICE void write_dropped(int32_t valid_pairs) const { *num_dropped_ = num_pairs - valid_pairs; }
 
  private:
+  // Calls visit(i) for i, i + step, … below end. Mostly for one of them at most, for which straight code is
+  // faster than a loop.
+  template <class Visit>
+  static TY_DEVICE void for_each(uint32_t i, uint32_t end, uint32_t step, Visit visit) {
+    if (i < end) visit(i);
+#pragma unroll 1
+    for (i += step; i < end; i += step) visit(i);
+  }
+
   TY_DEVICE uint32_t first_slot(int32_t index) const {
     return static_cast<uint32_t>(index) * static_cast<uint32_t>(block.divisor());
   }
 
   template <class Thread>
   TY_DEVICE void write_pads(Thread& gpu, uint32_t begin, uint32_t end) const {
-#pragma unroll 1
-    for (uint32_t at = begin + static_cast<uint32_t>(gpu.lane()); at < end; at += Thread::warp_size) {
-      sorted_pair_ids_[at] = num_pairs;
+    constexpr uint32_t kAtOnce = 128;
+    uint32_t at = begin + static_cast<uint32_t>(gpu.lane());
+    int32_t* const slot = sorted_pair_ids_ + at;
+    const int32_t pad = num_pairs;
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; i += Thread::warp_size) {
+      if (at + i < end) slot[i] = pad;
     }
+#pragma unroll 1
+    for (at += kAtOnce; at < end; at += Thread::warp_size) sorted_pair_ids_[at] = pad;
   }
 
   int32_t* sorted_pair_ids_;

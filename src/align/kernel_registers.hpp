@@ -25,15 +25,19 @@ struct Registers {
   static constexpr int kMaxPairs = 32;
 
   template <class Thread>
-  struct Shared {};
+  static constexpr int kWarps = threads / Thread::warp_size;
+
+  template <class Thread>
+  struct Shared {
+    typename Thread::template array<typename Thread::lane_mask, kWarps<Thread> * kMaxExperts> lanes;
+  };
 
   Ids ids;
   Outputs<false> out;
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    constexpr int kWarps = threads / Thread::warp_size;
-    const int32_t own = gpu.block() * kWarps + gpu.warp();  // pair
+    const int32_t own = gpu.block() * kWarps<Thread> + gpu.warp();  // pair
 
     gpu.await_previous();
     int32_t expert[1];
@@ -42,30 +46,50 @@ struct Registers {
     gpu.let_next_begin();
 
     // Of every lane's pair: its rank in the expert's run, and its block there.
-    const auto same = gpu.match(expert[0]);
-    const int32_t rank = gpu.popcount(same & gpu.lanes_below());
+    const int32_t rank = gpu.popcount(same_expert(gpu, expert[0]) & gpu.lanes_below());
     const int32_t block = out.block.floor(rank);
-    const bool valid = expert[0] >= 0;
-    const bool starts_block = valid && rank == block * out.block.divisor();
+    const bool starts_block = expert[0] >= 0 && rank == block * out.block.divisor();
 
+    // Of the warp's own.
+    const auto bit = typename Thread::lane_mask{1} << own;
     const int32_t own_expert = gpu.shfl(expert[0], own);
-    const int32_t own_block = gpu.shfl(block, own);
+    const auto own_run = gpu.ballot(expert[0] == own_expert);
+    const int32_t own_block = out.block.floor(gpu.popcount(own_run & (bit - 1)));
+    const int32_t rest = gpu.popcount(own_run) - own_block * out.block.divisor();
+
     const auto starts = gpu.ballot(starts_block);
     const auto earlier = gpu.ballot(starts_block && expert[0] < own_expert);
     const int32_t used = gpu.popcount(starts);
-    const auto bit = typename Thread::lane_mask{1};
-    const bool writes = (starts & bit << own) != 0;
-    const int32_t spare = gpu.popcount(~starts & ((bit << own) - 1));
+    const bool writes = (starts & bit) != 0;
+    const int32_t spare = gpu.popcount(~starts & (bit - 1));
     const int32_t target = writes ? gpu.popcount(earlier) + own_block : used + spare;
 
-    const bool member = writes && expert[0] == own_expert && block == own_block;
-    const int32_t rows = gpu.popcount(gpu.ballot(member));
     if (own < out.num_pairs) {
-      if (member) out.write_pair((target - block) * out.block.divisor() + rank, gpu.lane());
-      out.write_whole_block(gpu, target, writes ? own_expert : -1, rows);
+      if (writes && expert[0] == own_expert && block == own_block) {
+        out.write_pair((target - block) * out.block.divisor() + rank, gpu.lane());
+      }
+      out.write_whole_block(gpu, target, writes ? own_expert : -1,
+                            writes ? port::min_of(rest, out.block.divisor()) : 0);
     }
-    // Room that the caller gave beyond a block for each pair, and the total.
-    out.template write_tail<threads>(gpu, port::min_of(out.num_pairs, out.num_blocks()), used);
+    if (own == 0 && gpu.lane() == 0) out.write_totals(used);
+    // Room that the caller gave beyond a block for each pair.
+    if (out.num_pairs < out.num_blocks()) out.template write_unused<threads>(gpu, out.num_pairs);
+  }
+
+ private:
+  // The lanes that have the same expert, if it is one. By way of shared memory: to match 32 different ones
+  // takes longer.
+  template <class Thread>
+  static TY_DEVICE typename Thread::lane_mask same_expert(Thread& gpu, int32_t expert) {
+    auto& shared = gpu.template shared<Shared<Thread>>();
+    const int32_t cell = gpu.warp() * kMaxExperts + expert;
+    if (expert >= 0) shared.lanes(cell) = 0;
+    gpu.sync_warp();
+    if (expert >= 0) gpu.or_bits(shared.lanes(cell), typename Thread::lane_mask{1} << gpu.lane());
+    gpu.sync_warp();
+    typename Thread::lane_mask same = 0;
+    if (expert >= 0) same = shared.lanes(cell);
+    return same;
   }
 };
 

@@ -367,7 +367,7 @@ struct Tile {
     if (shared.long_runs(0) != 0) write_long_runs(gpu, shared);
     const Run last = run_of(shared, kBins - 1);
     const int32_t used = last.first_block + last.blocks;
-    out.template write_tail<kThreads>(gpu, used, used);
+    out.template write_tail<kThreads>(gpu, used);
     if (gpu.block() != 0) return;
     if (mine.expert < out.experts) out.write_expert(mine);
     if (gpu.thread() != 0) return;
