@@ -4,18 +4,18 @@
 //   ids ─> each block histograms its tile ─> sends every slice of the histogram to the slice's owner
 //                        │                                   │
 //                        v                                   v
-//          ranks its pairs while                  the owner adds up: its slice of one row of tagged
-//          all this travels                       counts (exchange.hpp); reads its slice of every row;
+//          sorts its tile in shared memory        the owner adds up: its slice of one row of tagged
+//          while all this travels                 counts (exchange.hpp); reads its slice of every row;
 //                        │                        lays its runs out; sends each block its cursors
 //                        │                        into them, and how many output blocks they take
 //                        └───────────────┬───────────────────┘
 //                                        v
-//          writes its pairs; the owners of a slice, one a cluster, share what else it takes
+//          copies its sorted pairs out; the owners of a slice, one a cluster, share what else it takes
 //
-// The roles are kernel_tile.hpp's: the first warps hold an expert a lane and do the exchange; the others, its
-// sorters, here rank pairs. There is one more trip through the cluster, but each block reads only its slice
-// of the table. Cursors count from where the owner's slice begins: where that is, everybody finds from the
-// sums that come with them.
+// The roles are kernel_tile.hpp's: the first warps hold an expert a lane and do the exchange, the others
+// sort. There is one more trip through the cluster, but each block reads only its slice of the table. Cursors
+// count from where the owner's slice begins: where that is, everybody finds from the sums that come with
+// them.
 //
 // What orders what. Both inboxes are opened before arrive_cluster, so after wait_cluster all may send.
 // Everybody reads what came after having awaited its inbox, or after a barrier with threads that have. A
@@ -30,7 +30,7 @@
 #include "align/exchange.hpp"
 #include "align/kernel_ids.hpp"
 #include "align/kernel_outputs.hpp"
-#include "align/kernel_rank_wide.hpp"
+#include "align/kernel_sort_wide.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
 #include "tuning/align.hpp"
@@ -65,7 +65,8 @@ struct Wide {
     // and, four words each, how many output blocks the slice takes, and pairs.
     typename Thread::template array<uint32_t, kExperts> cursor;
     typename Thread::template array<uint32_t, 4 * kCluster> sums;
-    WideRanks<Thread, kSorters, kItems, kExperts> ranks;
+    WideTileSort<Thread, kSorters, kItems> sort;
+    typename Thread::template array<uint16_t, kExperts> start;  // of each expert in the sorted tile
     // The own slice's runs: pairs, first block, blocks; and the first slot of the cluster's pairs, counted
     // from where the holder warp's runs begin.
     typename Thread::template array<int32_t, 3 * kSlice> run;
@@ -103,6 +104,7 @@ struct Wide {
     }
     gpu.template arrive_cluster<kCluster>();
     gpu.template zero<kExperts, kThreads>(shared.histogram, 0, gpu.thread());
+    if (sorter) shared.sort.clear(gpu, sorter_warp(gpu));
     gpu.sync_block();
 
     if (sorter) count(gpu, shared, expert);
@@ -114,9 +116,9 @@ struct Wide {
     Run run{own_expert(gpu), 0, 0, 0};  // of a holder; its first block counts from where the slice begins
     if (holder) publish(gpu, shared, tag);
     if (sorter) {
-      shared.ranks.rank(gpu, sorter_warp(gpu), rows());
-      sync_sorters(gpu);
-      shared.ranks.prefix(gpu.thread() - (kThreads - kSorters), out.experts);
+      const auto sync = [&] { sync_sorters(gpu); };
+      shared.sort.sort(gpu, sorter_warp(gpu), rows(), sync);
+      find_starts(gpu, shared);
     }
     if (holder) {
       const Told told = count_before(gpu, shared);
@@ -130,7 +132,7 @@ struct Wide {
     gpu.let_next_begin();
     const Scan slices =
         scan<kCluster>(gpu, [&](int rank) { return static_cast<int32_t>(shared.sums(4 * rank)); });
-    write_pairs(gpu, shared, slices);
+    copy_out(gpu, shared, slices);
     write_rest(gpu, shared, slices, run, epoch);
   }
 
@@ -171,7 +173,7 @@ struct Wide {
       if (out.wants_inverse() && expert[k] < 0 && at < length(gpu)) {
         out.write_dropped_pair(gpu.block() * chunk + at);
       }
-      shared.ranks.put(at, expert[k]);
+      shared.sort.put(at, expert[k]);
     }
   }
 
@@ -195,6 +197,18 @@ struct Wide {
     }
     exchange.publish(gpu, tag, gpu.template cluster<kCluster>(), own_expert(gpu), static_cast<int32_t>(total),
                      true);
+  }
+
+  template <class Thread, class S>
+  TY_DEVICE void find_starts(Thread& gpu, S& shared) const {
+    using Sort = decltype(shared.sort);
+#pragma unroll 1
+    for (int32_t at = gpu.thread() - (kThreads - kSorters); at < shared.sort.length(0); at += kSorters) {
+      const int32_t expert = Sort::expert_of(shared.sort.pair(at));
+      if (at == 0 || Sort::expert_of(shared.sort.pair(at - 1)) != expert) {
+        shared.start(expert) = static_cast<uint16_t>(at);
+      }
+    }
   }
 
   // From the counts of all clusters to the slice's runs. They begin at block 0 of each holder warp here.
@@ -279,17 +293,21 @@ struct Wide {
   }
 
   template <class Thread, class S>
-  TY_DEVICE void write_pairs(Thread& gpu, S& shared, const Scan& slices) const {
+  TY_DEVICE void copy_out(Thread& gpu, S& shared, const Scan& slices) const {
+    using Sort = decltype(shared.sort);
     const int32_t first = gpu.block() * chunk;
+    const int32_t pairs = shared.sort.length(0);
     const int32_t first_slot = slices.before * out.block.divisor();  // of a slice a lane
 #pragma unroll 1
-    for (int32_t i = gpu.warp(); i < kSorterWarps<Thread> * rows(); i += kWarps<Thread>) {
-      const int warp = i % kSorterWarps<Thread>;
-      const int32_t at = shared.ranks.place(gpu, warp, i / kSorterWarps<Thread>, rows());
-      const auto pair = shared.ranks.ranked(warp, at);
-      const int32_t slice = gpu.shfl(first_slot, pair.expert / kSlice);
-      if (!pair.valid) continue;
-      out.write_pair(slice + static_cast<int32_t>(shared.cursor(pair.expert)) + pair.rank, first + at);
+    for (int32_t first_at = 0; first_at < pairs; first_at += kThreads) {
+      const int32_t at = first_at + gpu.thread();
+      uint32_t item = 0;
+      if (at < pairs) item = shared.sort.pair(at);
+      const int32_t expert = Sort::expert_of(item);
+      const int32_t slot = gpu.shfl(first_slot, expert / kSlice) + at;
+      if (at >= pairs) continue;
+      const auto cursor = static_cast<int32_t>(shared.cursor(expert));
+      out.write_pair(slot + cursor - shared.start(expert), first + Sort::index_of(item));
     }
   }
 
