@@ -76,10 +76,12 @@ Timing time_operation(const Device& device, Operation operation, const TrainingS
   }
   if (operation == Operation::kBalance) {
     std::vector<BalanceProblem> loads;
+    loads.reserve(losses.size());
     for (const LossProblem& each : losses) loads.push_back(harness::balance_of(each.chosen));
     return time_run<harness::BalanceRun>(device, sized, std::move(loads), harness::run_balance);
   }
   std::vector<BackwardProblem> chosen;
+  chosen.reserve(losses.size());
   for (LossProblem& each : losses) chosen.push_back(std::move(each.chosen));
   return time_run<harness::BackwardRun>(device, sized, std::move(chosen), harness::run_backward);
 }

@@ -60,6 +60,7 @@ CLI::Option* add_choice_list(CLI::App& command, const std::string& option, const
     return true;
   };
   std::vector<std::string> defaults;
+  defaults.reserve(target.size());
   for (const T& value : target) defaults.push_back(word_of(choices, value));
   return command.add_option(option, take, description)
       ->delimiter(',')
