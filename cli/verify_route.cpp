@@ -1,4 +1,4 @@
-// tokenyard verify route: random problems against gate, and align's reference for gate's ids.
+// tokenyard verify route: random problems against gate and the references of both parts.
 #include <fmt/format.h>
 
 #include <optional>
@@ -37,12 +37,29 @@ harness::RouteShape VerifyRouteCommand::nth_shape(int64_t n) const {
   return same;
 }
 
+// Gate's outputs on the device, which hold against the float64 reference; or what does not.
+std::string run_gate(const Device& device, const harness::GateProblem& problem, harness::GateOutputs& gate) {
+  require(harness::run_gate(device.id, problem, {}, gate));
+  const std::string wrong = harness::broken_promise(problem, gate);
+  return wrong.empty() ? "" : "gate: " + wrong;
+}
+
 // Runs a problem on each path and prints what is wrong with the command that shows it again.
 bool is_right(const Device& device, const std::vector<ty_route_path>& paths, const harness::RouteShape& shape,
               Tally& tally) {
   const harness::RouteProblem problem = harness::draw(shape);
+  const auto complain = [&](ty_route_path path, const std::string& wrong) {
+    clear_progress();
+    const std::string& word = word_of(route_path_choices(), path);
+    fmt::print("{}, path {}: {}\n  {} --device {} --path {}\n", device.backend->name, word, wrong,
+               shape.command(), device.backend->name, word);
+  };
   harness::GateOutputs gate;
-  require(harness::run_gate(device.id, problem.gate, {}, gate));
+  std::string wrong = run_gate(device, problem.gate, gate);
+  if (!wrong.empty()) {
+    complain(paths.front(), wrong);
+    return false;
+  }
   bool right = true;
   for (const ty_route_path path : paths) {
     harness::RouteOutputs got;
@@ -54,12 +71,9 @@ bool is_right(const Device& device, const std::vector<ty_route_path>& paths, con
       continue;
     }
     ++tally.runs;
-    const std::string wrong = status.ok() ? harness::difference(problem, got, gate) : status.message();
+    wrong = status.ok() ? harness::difference(problem, got, gate) : status.message();
     if (wrong.empty()) continue;
-    clear_progress();
-    const std::string& word = word_of(route_path_choices(), path);
-    fmt::print("{}, path {}: {}\n  {} --device {} --path {}\n", device.backend->name, word, wrong,
-               shape.command(), device.backend->name, word);
+    complain(path, wrong);
     right = false;
   }
   return right;
@@ -82,9 +96,10 @@ void add_verify_route(CLI::App& verify) {
   auto command = std::make_shared<VerifyRouteCommand>();
   CLI::App& route = *verify.add_subcommand("route");
   route.description(
-      "Run random problems of route against gate and the order's reference.\n\n"
-      "Ids and weights must be those of gate on the same device, which verify gate checks, and the\n"
-      "order what the sequential reference makes of these ids, all to the last bit.");
+      "Run random problems of route against gate and the references of both parts.\n\n"
+      "Ids and weights must be those of gate on the same device, to the last bit, and gate's hold\n"
+      "against the float64 reference; the order must be what the sequential reference makes of\n"
+      "these ids, to the last bit.");
   CLI::Option* tokens = add_tokens_option(route, command->shape.gate);
   add_route_options(route, command->shape);
   add_device_option(route, command->device_name);

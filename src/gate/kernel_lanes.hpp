@@ -39,7 +39,7 @@ struct LanesGate {
     if (token / kTokensOfWarp * kTokensOfWarp >= num_tokens) return;  // the whole warp
     const bool exists = token < num_tokens;
     LanesRow<Thread, Shape, kTokens> row(gpu, router, rule, gpu.template shared<Shared<Thread>>(),
-                                         router.row(exists ? token : num_tokens - 1), static_cast<int>(slot));
+                                         router.row(exists ? token : num_tokens - 1), gpu.thread_at_hand());
     const Chosen chosen = row.choose();
     if (out.is_plain) [[likely]] {
       if (exists && chosen.rank < out.top_k) out.put_plain(token, chosen.rank, chosen.expert, chosen.weight);

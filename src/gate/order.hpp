@@ -32,9 +32,9 @@ TY_DEVICE float of_order(int32_t order) { return std::bit_cast<float>(order ^ (o
 // 0 may mean that there is no expert.
 inline constexpr uint32_t kLowestKey = 0x007fffffu;
 
-// The sum of a group's two best values, which is -inf if one of them is.
+// The sum of a group's two best values, which is -inf if the second is.
 TY_DEVICE float sum_of_two(float best, float second) {
-  return best == -kInfinity || second == -kInfinity ? -kInfinity : best + second;
+  return second == -kInfinity ? -kInfinity : best + second;
 }
 
 }  // namespace tokenyard::gate

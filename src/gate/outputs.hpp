@@ -41,8 +41,8 @@ struct Outputs {
     return num_real_tokens == nullptr || token < *num_real_tokens;
   }
 
-  TY_DEVICE void put_plain(int64_t token, int32_t rank, int32_t expert, float weight) const {
-    const int64_t at = token * top_k + rank;
+  TY_DEVICE void put_plain(uint32_t token, int32_t rank, int32_t expert, float weight) const {
+    const uint32_t at = token * static_cast<uint32_t>(top_k) + static_cast<uint32_t>(rank);  // within int32
     static_cast<int32_t*>(ids)[at] = expert;
     weights[at] = weight;
   }

@@ -93,26 +93,29 @@ TY_DEVICE float quick_bound(Thread& gpu, const float (&best_of_part)[4], int top
 // The K-th highest of the parts' best, by counting: no K parts have anything above it. `highest` is the
 // token's place in shared memory, from `first` on.
 template <class Shape, class Thread, class Array>
-TY_DEVICE float bound_of_parts(Thread& gpu, const float (&value)[Shape::kItems], int top_k, Array& highest,
+TY_DEVICE float bound_of_parts(Thread& gpu, const float (&best)[Shape::kParts], int top_k, Array& highest,
                                int first) {
   constexpr int kAll = Shape::kLanes * Shape::kParts;
   const int lane = gpu.lane() % Shape::kLanes;
-  float best[Shape::kParts];
 #pragma unroll
-  for (int part = 0; part < Shape::kParts; ++part) {
-    best[part] = highest_of<Shape::kPart>(value + part * Shape::kPart);
-    highest(first + part * Shape::kLanes + lane) = best[part];
-  }
+  for (int part = 0; part < Shape::kParts; ++part) highest(first + part * Shape::kLanes + lane) = best[part];
   gpu.sync_warp();
   int before[Shape::kParts] = {};
-#pragma unroll 8
-  for (int i = 0; i < kAll; i += 4) {
-    const port::Pack<float> others = gpu.load_pack(highest, first + i);
+  constexpr int kAtOnce = Shape::kWide ? port::min_of(kAll, 32) : 4;
+#pragma unroll 1
+  for (int i = 0; i < kAll; i += kAtOnce) {
+    bool wins[Shape::kParts][kAtOnce];
 #pragma unroll
-    for (int part = 0; part < Shape::kParts; ++part) {
-      const auto wins = [&](int j) { return others.item[j] > best[part] ? 1 : 0; };
-      before[part] += (wins(0) + wins(1)) + (wins(2) + wins(3));
+    for (int j = 0; j < kAtOnce; j += 4) {
+      const port::Pack<float> others = gpu.load_pack(highest, first + i + j);
+#pragma unroll
+      for (int part = 0; part < Shape::kParts; ++part) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) wins[part][j + k] = others.item[k] > best[part];
+      }
     }
+#pragma unroll
+    for (int part = 0; part < Shape::kParts; ++part) before[part] += port::count_of(gpu, wins[part]);
   }
   float lowest = kInfinity;
 #pragma unroll

@@ -7,6 +7,7 @@
 #include "gate/order.hpp"
 #include "gate/router.hpp"
 #include "gate/row_shape.hpp"
+#include "port/collectives.hpp"
 #include "port/floats.hpp"
 #include "port/port.hpp"
 
@@ -55,12 +56,14 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, Two
       (router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best) + 0.0f);
   int before = 0;  // groups that win against this one
   if constexpr (Shape::kIsFull && kLanes == 8) {
+    bool wins[kLanes] = {};
 #pragma unroll
     for (int mask = 1; mask < kLanes; ++mask) {
       // Of equals the lower wins: the one without the highest bit that they differ in.
       const int bit = mask < 2 ? 0 : mask < 4 ? 1 : 2;
-      before += gpu.shfl_xor(value, mask) > value - (lane >> bit & 1);
+      wins[mask] = gpu.shfl_xor(value, mask) > value - (lane >> bit & 1);
     }
+    before = port::count_of(gpu, wins);
   } else {
     // Each lane of a group compares it with one of the next `lanes` groups.
     using Lanes = typename Thread::lane_mask;

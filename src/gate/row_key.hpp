@@ -12,7 +12,7 @@
 namespace tokenyard::gate {
 
 // Grows with the value; of equal values the lower expert is above. No two of a row are the same. A bfloat16
-// logit leaves room for the expert in one word. The highest bit is free, so that differences keep their sign.
+// logit leaves room for the expert in one word.
 template <class Logit, bool kBiased>
 struct RowKey {
   static constexpr bool kShort = !kBiased && std::is_same_v<Logit, port::bfloat16>;
@@ -39,11 +39,45 @@ struct RowKey {
       return of_order(static_cast<int32_t>(order ^ 0x80000000u));
     }
   }
+};
 
-  // 1 if `other` is above, else 0.
-  static TY_DEVICE int is_above(Type other, Type key) {
-    constexpr int kSign = 8 * sizeof(Type) - 1;
-    return static_cast<int>(static_cast<std::make_unsigned_t<Type>>(key - other) >> kSign);
+// Both as they are, for a while.
+struct RowCell {
+  static TY_DEVICE int64_t of(float value, int32_t expert) {
+    return static_cast<int64_t>(static_cast<uint64_t>(std::bit_cast<uint32_t>(value)) << 32 |
+                                static_cast<uint32_t>(expert));
+  }
+  static TY_DEVICE int32_t expert(int64_t cell) { return static_cast<int32_t>(cell); }
+  static TY_DEVICE float value(int64_t cell) {
+    return std::bit_cast<float>(static_cast<uint32_t>(static_cast<uint64_t>(cell) >> 32));
+  }
+};
+
+// A key in one word, of values that reach a bound: how far above it, and the expert.
+struct ShortKey {
+  uint32_t key;  // 0: nobody
+  bool is_far;   // too far, and has no key: a value that is NaN, too
+};
+
+template <int kExperts>
+struct ShortKeys {
+  static constexpr int kExpertBits = kExperts <= 256 ? 8 : 9;
+  static constexpr int32_t kLastExpert = (1 << kExpertBits) - 1;
+  static_assert(kExperts <= kLastExpert + 1);
+
+  static TY_DEVICE ShortKey of(float value, float bound, int32_t expert) {
+    const uint32_t distance = static_cast<uint32_t>(order_of(value)) - static_cast<uint32_t>(order_of(bound));
+    return {(distance << kExpertBits | static_cast<uint32_t>(kLastExpert - expert)) + 1,
+            distance >= (0xffffffffu >> kExpertBits)};
+  }
+
+  static TY_DEVICE int32_t expert(uint32_t key) {
+    return kLastExpert - static_cast<int32_t>((key - 1) & kLastExpert);
+  }
+
+  static TY_DEVICE float value(uint32_t key, float bound) {
+    return of_order(
+        static_cast<int32_t>(((key - 1) >> kExpertBits) + static_cast<uint32_t>(order_of(bound))));
   }
 };
 

@@ -4,28 +4,28 @@
 #include <cstdint>
 
 #include "gate/row_shape.hpp"
+#include "port/collectives.hpp"
 #include "port/port.hpp"
 
 namespace tokenyard::gate {
 
-// How many of the next survivors are above this key.
-template <class Shape, class Thread, class Shared>
-TY_DEVICE int count_above(Thread& gpu, Shared& shared, int slot, int first, typename Shape::Keys::Type key) {
-  using Keys = typename Shape::Keys;
-  using Pack = port::Pack<typename Keys::Type>;
-  int above[Shape::kStep];
+// How many of the next kCount keys are above this one.
+template <int kCount, class Thread, class Array, class Key>
+TY_DEVICE int count_above(Thread& gpu, Array& keys, int first, Key key) {
+  using Pack = port::Pack<Key>;
+  bool above[kCount];
 #pragma unroll
-  for (int i = 0; i < Shape::kStep; i += Pack::kItems) {
-    const Pack others = gpu.load_pack(shared.survivor, slot * Shape::kSlots + first + i);
+  for (int i = 0; i < kCount; i += Pack::kItems) {
+    const Pack others = gpu.load_pack(keys, first + i);
 #pragma unroll
-    for (int j = 0; j < Pack::kItems; ++j) above[i + j] = Keys::is_above(others.item[j], key);
+    for (int j = 0; j < Pack::kItems; ++j) above[i + j] = others.item[j] > key;
   }
-  return ((above[0] + above[1]) + (above[2] + above[3])) + ((above[4] + above[5]) + (above[6] + above[7]));
+  return port::count_of(gpu, above);
 }
 
 // However many there are. The first K go to `ranked`, by rank.
 template <class Shape, class Thread, class Shared>
-TY_DEVICE_SELDOM void rank_many(Thread gpu, Shared& shared, int slot, int kept, int top_k) {
+TY_DEVICE void rank_many(Thread& gpu, Shared& shared, int slot, int kept, int top_k) {
   using Key = typename Shape::Keys::Type;
 #pragma unroll 1
   for (int i = gpu.lane() % Shape::kLanes; i < kept; i += Shape::kLanes) {
@@ -33,38 +33,18 @@ TY_DEVICE_SELDOM void rank_many(Thread gpu, Shared& shared, int slot, int kept, 
     int above = 0;
 #pragma unroll 1
     for (int first = 0; first < kept; first += Shape::kStep) {
-      above += count_above<Shape>(gpu, shared, slot, first, key);
+      above += count_above<Shape::kStep>(gpu, shared.survivor, slot * Shape::kSlots + first, key);
     }
     if (above < top_k) shared.ranked(slot * Shape::kMaxK + above) = key;
   }
   gpu.sync_warp();
 }
 
-// Leaves no survivors but the first K, where there are more than lanes. Returns K.
-template <class Shape, class Thread, class Shared>
-TY_DEVICE_SELDOM int keep_chosen(Thread gpu, Shared& shared, int slot, int kept, int top_k) {
-  rank_many<Shape>(gpu, shared, slot, kept, top_k);
-  using Key = typename Shape::Keys::Type;
-  const int lane = gpu.lane() % Shape::kLanes;
-  if (lane < 2 * Shape::kStep) shared.survivor(slot * Shape::kSlots + top_k + lane) = Shape::Keys::kNobody;
-  if (lane < top_k) {
-    shared.survivor(slot * Shape::kSlots + lane) =
-        static_cast<Key>(shared.ranked(slot * Shape::kMaxK + lane));
-  }
-  gpu.sync_warp();
-  return top_k;
-}
-
 // Eight lanes with two keys each: the eight highest of the sixteen, one a lane. Lanes 0 to 3 get ranks 0, 2,
 // 4 and 6, lanes 7 to 4 those between. Bitonic merges of sorted lists that lie on 1, 2 and 4 lanes, the
 // second reversed; of the last two lists, only their higher half.
-struct SortedLane {
-  uint32_t key;
-  int32_t rank;
-};
-
 template <class Thread>
-TY_DEVICE SortedLane best_eight(Thread& gpu, uint32_t a, uint32_t b) {
+TY_DEVICE uint32_t best_eight(Thread& gpu, uint32_t a, uint32_t b) {
   const int lane = gpu.lane() % 8;
   const auto pick = [](bool higher, uint32_t x, uint32_t y) { return (x > y) == higher ? x : y; };
   const auto sort_own = [&] {
@@ -94,8 +74,17 @@ TY_DEVICE SortedLane best_eight(Thread& gpu, uint32_t a, uint32_t b) {
   const bool is_low = lane < 4;  // the lists run up in the lower lanes and down in the others
   key = pick(is_low == ((lane & 2) == 0), key, gpu.shfl_xor(key, 2));
   key = pick(is_low == is_even, key, gpu.shfl_xor(key, 1));
-  key = pick(is_low, key, gpu.shfl_xor(key, 7));
-  return {key, is_low ? 2 * lane : 15 - 2 * lane};
+  return pick(is_low, key, gpu.shfl_xor(key, 7));
+}
+
+// By rank: what best_eight() leaves to a lane, and the sum of values that lanes hold so, neighbours first.
+TY_DEVICE int32_t rank_of_lane(int lane) { return lane < 4 ? 2 * lane : 15 - 2 * lane; }
+
+template <class Thread>
+TY_DEVICE float sum_of_ranks(Thread& gpu, float value) {
+  value += gpu.shfl_xor(value, 7);
+  value += gpu.shfl_xor(value, 1);
+  return value + gpu.shfl_xor(value, 2);
 }
 
 }  // namespace tokenyard::gate

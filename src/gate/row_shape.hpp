@@ -28,7 +28,7 @@ struct RowShape {
 
   // Wide: latency counts, and a lane has few experts. Narrow: eight lanes, throughput counts.
   static constexpr bool kWide = kLanes >= 32;
-  static_assert(kWide || kLanes == 8);
+  static_assert(kWide || (kLanes == 8 && kItems > 8));  // the parts of fewer are too small
   static constexpr int kMaxK = kWide ? 32 : kLanes;
 
   // Neighbours, loaded at once. Without groups, neighbouring lanes have neighbouring chunks. With them a
@@ -67,6 +67,7 @@ struct RowShape {
 
   // What survivors are ranked by.
   using Keys = RowKey<Logit, kBiased>;
+  using Short = ShortKeys<kLanes * kItems>;
   static constexpr int kStep = 8;  // keys, in the counting of ranks
 
   // kMaxK - 1 parts may hold nothing but values above the bound that the parts make, and kMaxK of its equals

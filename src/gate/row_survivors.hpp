@@ -4,9 +4,12 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
+#include "gate/row_key.hpp"
+#include "gate/row_ranks.hpp"
 #include "gate/row_shape.hpp"
 #include "gate/row_values.hpp"
 #include "port/floats.hpp"
@@ -19,10 +22,12 @@ template <class Thread, class Shape, int kTokens>
 struct RowShared {
   template <class T, int N>
   using array = typename Thread::template array<T, N>;
-  array<typename Shape::Keys::Type, kTokens * Shape::kSlots> survivor;
+  array<typename Shape::Keys::Type, kTokens * Shape::kSlots> survivor;          // keys, or cells
+  array<uint16_t, Shape::kByMask ? kTokens * Shape::kMaxSurvivors : 8> expert;  // of the survivors
+  array<uint32_t, Shape::kWide ? kTokens * Shape::kLanes : 4> key;
   array<typename Shape::Keys::Type, kTokens * Shape::kMaxK> ranked;
   array<float, kTokens * Shape::kLanes * Shape::kParts> highest;
-  array<float, kTokens * Shape::kMaxK> by_rank;
+  array<float, Shape::kWide ? kTokens * Shape::kMaxK : 4> by_rank;
 };
 
 template <class Thread, class Shape, class Shared>
@@ -32,19 +37,74 @@ class RowSurvivors {
   using Keys = typename Shape::Keys;
   using Values = RowValues<Shape>;
 
-  TY_DEVICE RowSurvivors(Thread& gpu, Shared& shared, int slot, int top_k)
-      : gpu_(gpu), shared_(shared), slot_(slot), top_k_(top_k), lane_(gpu.lane() % kLanes) {}
+  TY_DEVICE RowSurvivors(Thread& gpu, Shared& shared, int slot, int top_k, int lane)
+      : gpu_(gpu), shared_(shared), slot_(slot), top_k_(top_k), lane_(lane) {}
 
-  TY_DEVICE decltype(auto) key(int i) { return shared_.survivor(slot_ * Shape::kSlots + i); }
+  // Of the i-th survivor, as it was kept.
+  TY_DEVICE int32_t expert(int i) {
+    if constexpr (Shape::kByMask) {
+      return static_cast<uint16_t>(shared_.expert(slot_ * Shape::kMaxSurvivors + i));
+    } else {
+      return Cell::expert(key(i));
+    }
+  }
+
+  // The same in one word, nobody beyond the last.
+  TY_DEVICE ShortKey short_key(const RowLoader<Shape>& loader, int i, int kept, float bound) {
+    const bool is_there = i < kept;
+    float value;
+    int32_t expert = 0;
+    if constexpr (Shape::kByMask) {
+      if (is_there) expert = this->expert(i);
+      value = loader.value_of(gpu_, expert);
+    } else {
+      const Key cell = is_there ? static_cast<Key>(key(i)) : Keys::kNobody;
+      if constexpr (Keys::kShort) return {static_cast<uint32_t>(cell), false};
+      expert = Cell::expert(cell);
+      value = Cell::value(cell);
+    }
+    ShortKey own;
+    if constexpr (Keys::kShort) {
+      own = {static_cast<uint32_t>(Keys::of(value, expert)), false};
+    } else {
+      constexpr float kZero = Shape::kBiased ? -0.0f : 0.0f;  // -0 equals 0; no score and bias add up to -0
+      own = Shape::Short::of(value + kZero, bound + kZero, expert);
+    }
+    return {is_there ? own.key : 0, is_there && own.is_far};
+  }
+
+  // Before any are kept.
+  TY_DEVICE void clear() {
+    if constexpr (kCellsAreKeys) key(lane_) = Keys::kNobody;
+  }
+
+  // For count_above(): one key of each lane.
+  TY_DEVICE void show(uint32_t own) {
+    if constexpr (!kCellsAreKeys) {
+      shared_.key(slot_ * kLanes + lane_) = own;
+      gpu_.sync_warp();
+    }
+  }
+
+  // How many of the next kCount keys are above this one.
+  template <int kCount>
+  TY_DEVICE int count_above(int first, uint32_t own) {
+    if constexpr (kCellsAreKeys) {
+      return gate::count_above<kCount>(gpu_, shared_.survivor, slot_ * Shape::kSlots + first,
+                                       static_cast<Key>(own));
+    } else {
+      return gate::count_above<kCount>(gpu_, shared_.key, slot_ * kLanes + first, own);
+    }
+  }
 
   // No K parts of lanes have anything above it, and K reach it.
-  TY_DEVICE float sure_bound(const Values& values) {
-    return bound_of_parts<Shape>(gpu_, values.item, top_k_, shared_.highest, slot_ * kLanes * Shape::kParts);
+  TY_DEVICE float sure_bound(const float (&best_of_part)[Shape::kParts]) {
+    return bound_of_parts<Shape>(gpu_, best_of_part, top_k_, shared_.highest, slot_ * kLanes * Shape::kParts);
   }
 
   struct Kept {
     int count;       // at least K
-    bool have_keys;  // else they are experts, see make_keys()
+    bool have_keys;  // else they are as expert() and short_key() want them
   };
 
   // Keeps what reaches the bound, in any order. Where a lane `takes_part` or not is of its group. A bound of
@@ -58,23 +118,29 @@ class RowSurvivors {
     }
   }
 
-  // Of experts, from memory, shared out anew among the lanes.
+  // For keys of their own, of survivors that have none.
   TY_DEVICE void make_keys(const RowLoader<Shape>& loader, int kept) {
 #pragma unroll 1
     for (int i = lane_; i < kept; i += kLanes) {
-      const auto expert = static_cast<int32_t>(key(i));
-      key(i) = Keys::of(loader.value_of(gpu_, expert), expert);
+      const int32_t expert = this->expert(i);
+      key(i) = Keys::of(loader.safe_value_of(gpu_, expert), expert);
     }
     end_at(kept);
     gpu_.sync_warp();
   }
+
+ private:
+  using Key = typename Keys::Type;
+  static constexpr bool kCellsAreKeys = Keys::kShort && !Shape::kByMask;
+  using Cell = std::conditional_t<Keys::kShort, Keys, RowCell>;
+
+  TY_DEVICE decltype(auto) key(int i) { return shared_.survivor(slot_ * Shape::kSlots + i); }
 
   // Ranks are counted in steps.
   TY_DEVICE void end_at(int kept) {
     if (lane_ < Shape::kStep) key(kept + lane_) = Keys::kNobody;
   }
 
- private:
   static constexpr int kLanes = Shape::kLanes;
   static constexpr int kItems = Shape::kItems;
 
@@ -111,8 +177,7 @@ class RowSurvivors {
     return gpu_.any(count < top_k_ || count > kMany || bound == -kInfinity);
   }
 
-  // Each value is put somewhere, which is faster than a branch. There are not more than lanes, each of which
-  // has left a key of nobody.
+  // Each value is put somewhere, which is faster than a branch.
   TY_DEVICE Kept keep_each(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
                            bool takes_part) {
     const float own_bound = takes_part ? bound : std::numeric_limits<float>::quiet_NaN();  // none reaches it
@@ -128,11 +193,11 @@ class RowSurvivors {
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       const bool reaches = values.item[i] >= own_bound;
-      shared_.survivor(reaches ? at : unused) = Keys::of(values.item[i], Shape::expert_of(lane_, i));
+      shared_.survivor(reaches ? at : unused) = Cell::of(values.item[i], Shape::expert_of(lane_, i));
       at += reaches;
     }
     gpu_.sync_warp();
-    return {places.all, true};
+    return {places.all, false};
   }
 
   // Values are not NaN. The sign of a difference tells which are below: of 0 and -0 neither is.
@@ -150,20 +215,36 @@ class RowSurvivors {
     if (is_seldom(places.all, bound)) {
       return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
     }
-    for (int at = places.before; survives != 0; survives &= survives - 1) {
-      key(at++) = Shape::expert_of(lane_, gpu_.lowest(survives));
-    }
+    list(survives, slot_ * Shape::kMaxSurvivors + places.before);
     gpu_.sync_warp();
     return {places.all, false};
+  }
+
+  TY_DEVICE void list(uint32_t survives, int at) {
+    int32_t first = 0;
+    if constexpr (Shape::kGrouped) {
+      survives = Shape::in_order_of_ids(lane_, survives);
+      first = lane_ * kItems;
+    }
+    for (; survives != 0; survives &= survives - 1) {
+      const int item = gpu_.lowest(survives);
+      shared_.expert(at++) =
+          static_cast<uint16_t>(Shape::kGrouped ? first + item : Shape::expert_of(lane_, item));
+    }
   }
 
   // For any values: of the bound's equals only the first K, by a better bound where that is not few enough.
   static TY_DEVICE_SELDOM int keep_few_equals(Thread gpu, const Router<Logit>& router, const Logit* row,
                                               Shared& shared, int slot, Values values, float bound,
                                               bool takes_part) {
-    RowSurvivors survivors(gpu, shared, slot, router.top_k);
+    RowSurvivors survivors(gpu, shared, slot, router.top_k, gpu.lane() % kLanes);
+    float best[Shape::kParts];
 #pragma unroll
-    for (float& value : values.item) value = takes_part ? port::max(value, -kInfinity) : -kInfinity;
+    for (float& value : values.item) value = takes_part ? value : -kInfinity;
+#pragma unroll
+    for (int part = 0; part < Shape::kParts; ++part) {
+      best[part] = highest_of<Shape::kPart>(values.item + part * Shape::kPart);
+    }
     for (bool is_sure = false;; is_sure = true) {
       uint32_t above = 0, equal = 0;
 #pragma unroll
@@ -183,7 +264,7 @@ class RowSurvivors {
         return kept;
       }
       gpu.sync_warp();  // others may still read what the last bound was made of
-      const float sure = survivors.sure_bound(values);
+      const float sure = survivors.sure_bound(best);
       if (!fits) bound = sure;
     }
   }
@@ -191,7 +272,7 @@ class RowSurvivors {
   TY_DEVICE void put_above(const RowLoader<Shape>& loader, uint32_t above, int at) {
     for (; above != 0; above &= above - 1) {
       const int32_t expert = Shape::expert_of(lane_, gpu_.lowest(above));
-      key(at++) = Keys::of(loader.value_of(gpu_, expert), expert);
+      key(at++) = Keys::of(loader.safe_value_of(gpu_, expert), expert);
     }
   }
 

@@ -27,7 +27,7 @@ class RowLoader {
   TY_DEVICE RowLoader(const Router<Logit>& router, const Logit* row, int lane)
       : router_(router), row_(row), lane_(lane) {}
 
-  // What is not there is -inf. NaN is left where lanes are narrow, and of logits without groups.
+  // What is not there is -inf. NaN, and what selection_value() makes of infinities, is left.
   template <class Thread>
   TY_DEVICE Values load(Thread& gpu) const {
     Logits logits[Shape::kChunks];
@@ -43,11 +43,8 @@ class RowLoader {
         float& value = values.item[c * Shape::kChunk + i];
         value = logits[c][i];
         if constexpr (Shape::kBiased) {
-          value = Shape::kWide ? safe_selection_value<Shape::kSelection, Logit>(gpu, value, bias[i])
-                               : selection_value<Shape::kSelection, Logit>(gpu, value, bias[i]);
+          value = selection_value<Shape::kSelection, Logit>(gpu, value, bias[i]);
           if (!is_there(c)) value = -kInfinity;
-        } else if constexpr (Shape::kGrouped) {
-          value = port::max(value, -kInfinity);
         }
       }
     }
@@ -58,28 +55,43 @@ class RowLoader {
   static TY_DEVICE_SELDOM Values without_nan(const Router<Logit>& router, const Logit* row, int lane,
                                              Values values) {
     const RowLoader loader(router, row, lane);
-#pragma unroll
+    float highest = -kInfinity;
+#pragma unroll 1
     for (int c = 0; c < Shape::kChunks; ++c) {
       const Logits logits = loader.load_logits(row, c);
-      Bias bias;
-      if constexpr (Shape::kBiased) bias = loader.load_bias(router.bias, c);
 #pragma unroll
-      for (int i = 0; i < Shape::kChunk; ++i) {
-        float& value = values.item[c * Shape::kChunk + i];
-        if (value == value) continue;
-        value = -kInfinity;
-        if constexpr (Shape::kSelection == Selection::kSigmoid) {
+      for (int i = 0; i < Shape::kChunk; ++i) highest = port::max(highest, port::abs(logits[i]));
+    }
+    constexpr float kLarge = 0x1p126f;  // of the numbers below none has a score that is NaN
+    if (Shape::kSelection == Selection::kSigmoid && highest >= kLarge) {
+#pragma unroll
+      for (int c = 0; c < Shape::kChunks; ++c) {
+        const Logits logits = loader.load_logits(row, c);
+        const Bias bias = loader.load_bias(router.bias, c);
+#pragma unroll
+        for (int i = 0; i < Shape::kChunk; ++i) {
+          float& value = values.item[c * Shape::kChunk + i];
           const float x = logits[i];
-          if (x == x) value = (x > 0 ? 1.0f : 0.0f) + bias[i];
+          if (value != value && x == x) value = (x > 0 ? 1.0f : 0.0f) + bias[i];
         }
       }
     }
+#pragma unroll
+    for (float& value : values.item) value = port::max(value, -kInfinity);
     return values;
   }
 
-  // Of one expert; not NaN but for a logit.
+  // Of one expert, as load() takes it.
   template <class Thread>
   TY_DEVICE float value_of(Thread& gpu, int32_t expert) const {
+    const float x = port::to_float(row_[expert]);
+    if constexpr (!Shape::kBiased) return x;
+    return selection_value<Shape::kSelection, Logit>(gpu, x, router_.bias[expert]);
+  }
+
+  // Not NaN but for a logit.
+  template <class Thread>
+  TY_DEVICE float safe_value_of(Thread& gpu, int32_t expert) const {
     const float x = port::to_float(row_[expert]);
     if constexpr (!Shape::kBiased) return x;
     return safe_selection_value<Shape::kSelection, Logit>(gpu, x, router_.bias[expert]);

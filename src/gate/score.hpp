@@ -54,7 +54,7 @@ TY_DEVICE float log_of_one_plus(float z, float offset) {
 // 1 / (1 + e^-x)
 TY_DEVICE float sigmoid(float x) {
   const float z = exp_of_negative(-port::abs(x));
-  return (x < 0 ? z : 1.0f) / (1.0f + z);
+  return port::divide_by_one_to_two(x < 0 ? z : 1.0f, 1.0f + z);
 }
 
 // sqrt(ln(1 + e^x)). That of +inf is a number above all others, so that sums of scores stay finite. Far below

@@ -56,8 +56,8 @@ struct WeightRule {
 
   // `highest` is of the row or of the chosen, as above.
   TY_DEVICE float numerator(float logit, float highest) const {
+    if (weighting == Weighting::kSigmoid) return sigmoid(logit == logit ? logit : -kInfinity);  // no branch
     if (logit != logit) return 0;
-    if (weighting == Weighting::kSigmoid) return sigmoid(logit);
     return weighting == Weighting::kSqrtSoftplus ? sqrt_softplus(logit) : exp_of_distance(logit, highest);
   }
 
@@ -69,7 +69,9 @@ struct WeightRule {
   }
 
   TY_DEVICE float weight(float numerator, float divisor) const {
-    return divisor > 0 ? numerator / divisor * scale : 0;
+    // 0 has a division of its own, which takes longer.
+    const float weight = (numerator > 0 ? numerator : 1.0f) / (divisor > 0 ? divisor : 1.0f) * scale;
+    return numerator > 0 && divisor > 0 ? weight : 0;
   }
 
   // `sum` is of the token's weights.

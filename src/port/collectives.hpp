@@ -67,13 +67,28 @@ TY_DEVICE float lanes_tree_sum(Thread& gpu, float value, int used = kLanes) {
 }
 
 // The sum of kCount values, a power of two, neighbours first.
-template <int kCount>
-TY_DEVICE float tree_sum(const float* value) {
+template <int kCount, class T>
+TY_DEVICE T tree_sum(const T* value) {
   if constexpr (kCount == 1) {
     return *value;
   } else {
     return tree_sum<kCount / 2>(value) + tree_sum<kCount / 2>(value + kCount / 2);
   }
+}
+
+// How many of up to 32 flags are set. As bits of a word: added up, each would wait for the one before.
+template <int kCount, class Thread>
+TY_DEVICE int count_of(Thread& gpu, const bool (&flag)[kCount]) {
+  static_assert(kCount <= 32);
+  uint32_t bits[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) bits[i] = flag[i] ? 1u << i : 0;
+#pragma unroll
+  for (int width = 1; width < kCount; width *= 2) {
+#pragma unroll
+    for (int i = 0; i + width < kCount; i += 2 * width) bits[i] |= bits[i + width];
+  }
+  return gpu.popcount(bits[0]);
 }
 
 // The same over lanes, each of which holds the values of positions lane, lane + kLanes, ...

@@ -36,6 +36,8 @@ class Thread {
   }
 
   TY_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
+  // From another lane, which is this one: the compiler cannot read it anew.
+  TY_DEVICE int thread_at_hand() { return __shfl_sync(kAll, thread(), thread()); }
   TY_DEVICE int threads() const { return static_cast<int>(blockDim.x); }
   TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
   TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
@@ -230,6 +232,13 @@ class Thread {
   template <class T>
   TY_DEVICE T fetch_add(T* address, T value) {
     return atomicAdd(address, value);
+  }
+
+  template <class T>
+  TY_DEVICE const T* at_hand(const T* address) {
+    size_t global = __cvta_generic_to_global(address);
+    asm("" : "+l"(global));
+    return static_cast<const T*>(__cvta_global_to_generic(global));
   }
 
   TY_DEVICE Vec4 load4(const int32_t* address) {

@@ -11,12 +11,25 @@
 namespace tokenyard::port {
 
 // max and min take the other number where one is NaN; max_or_nan and min_or_nan are NaN there.
+// divide_by_one_to_two(a, b) is a / b to the last bit where b is 1 to 2 and a at most b and at least 2^-25,
+// or b is 1: without the branch for numbers that are too large or too small for it.
 #if defined(__CUDACC__) && !defined(__HIP__)
 TY_DEVICE float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
 TY_DEVICE float sqrt(float x) { return ::sqrtf(x); }
 TY_DEVICE float abs(float x) { return ::fabsf(x); }
 TY_DEVICE float max(float a, float b) { return ::fmaxf(a, b); }
 TY_DEVICE float min(float a, float b) { return ::fminf(a, b); }
+TY_DEVICE float divide_by_one_to_two(float a, float b) {
+#ifdef __CUDA_ARCH__
+  float estimate;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(b));
+  const float reciprocal = fma(fma(-b, estimate, 1.0f), estimate, estimate);
+  const float quotient = a * reciprocal;
+  return fma(fma(-b, quotient, a), reciprocal, quotient);
+#else
+  return a / b;
+#endif
+}
 TY_DEVICE float max_or_nan(float a, float b) {
   float highest;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(highest) : "f"(a), "f"(b));
@@ -33,6 +46,7 @@ TY_DEVICE float sqrt(float x) { return __builtin_sqrtf(x); }
 TY_DEVICE float abs(float x) { return __builtin_fabsf(x); }
 TY_DEVICE float max(float a, float b) { return __builtin_fmaxf(a, b); }
 TY_DEVICE float min(float a, float b) { return __builtin_fminf(a, b); }
+TY_DEVICE float divide_by_one_to_two(float a, float b) { return a / b; }
 TY_DEVICE float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
 TY_DEVICE float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 #endif

@@ -31,6 +31,7 @@ class Thread {
   }
 
   TY_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
+  TY_DEVICE int thread_at_hand() const { return thread(); }
   TY_DEVICE int threads() const { return static_cast<int>(blockDim.x); }
   TY_DEVICE int block() const { return static_cast<int>(blockIdx.x); }
   TY_DEVICE int blocks() const { return static_cast<int>(gridDim.x); }
@@ -203,6 +204,10 @@ class Thread {
     return __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   }
 
+  template <class T>
+  TY_DEVICE const T* at_hand(const T* address) {
+    return address;
+  }
   TY_DEVICE Vec4 load4(const int32_t* address) { return *reinterpret_cast<const Vec4*>(address); }
   TY_DEVICE void store4(int32_t* address, Vec4 value) { *reinterpret_cast<Vec4*>(address) = value; }
 

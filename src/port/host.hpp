@@ -36,6 +36,7 @@ class Thread {
 
   // where am I
   int thread() const { return thread_; }
+  int thread_at_hand() const { return thread(); }
   int threads() const { return threads_; }
   int block() const { return block_; }
   int blocks() const { return blocks_; }
@@ -207,6 +208,10 @@ class Thread {
     return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
   }
 
+  template <class T>
+  const T* at_hand(const T* address) const {
+    return address;
+  }
   Vec4 load4(const int32_t* from, const Site& site = Site::current()) const {
     expect_aligned(from, sizeof(Vec4), site);
     simt::expect_awaited(site);

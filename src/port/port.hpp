@@ -29,6 +29,9 @@
 //   template <class T, int N> array        N elements in shared memory; array(i) is the i-th
 //
 //   where am I    int thread(), threads(), block(), blocks(), lane(), warp(), warps()
+//                 int thread_at_hand()                          thread(), by all lanes of the warp: read once
+//                                                             and not at each use, as compilers like to,
+//                                                             which takes as long as twenty instructions
 //                 int cluster_rank<Size>(), cluster<Size>()     block() % Size, block() / Size
 //                 M lanes_below()                               bits of the lanes before this one
 //   warp          T shfl(T, int lane)      T shfl_up(T, int delta)      T shfl_xor(T, int mask)
@@ -69,6 +72,8 @@
 //                 T fetch_add(T* , T)                           relaxed, device scope
 //                 Vec4 load4(const int32_t*)  void store4(int32_t*, Vec4)    16 bytes, 16-byte aligned
 
+//                 const T* at_hand(const T*)    the address, computed once and not at each use
+//
 //                 Everything else reads and writes through plain pointers.
 //   launches      void let_next_begin()    a launch that is linked to this one may begin when all blocks said
 //   so

@@ -114,7 +114,7 @@ struct ClusterRoute {
     if (lane < kMaxK) shared.own_ids(slot * kMaxK + lane) = static_cast<uint16_t>(kNobody);
     gate::LanesRow<Thread, Shape, kTokensOfBlock> row(
         gpu, router, rule, shared.row, router.row(token < router.num_tokens ? token : router.num_tokens - 1),
-        slot);
+        gpu.thread_at_hand());
     return row.choose();
   }
 
@@ -135,7 +135,7 @@ struct ClusterRoute {
       }
     }
     if (out.is_plain) [[likely]] {
-      if (is_chosen) out.put_plain(token, chosen.rank, chosen.expert, chosen.weight);
+      if (is_chosen) out.put_plain(static_cast<uint32_t>(token), chosen.rank, chosen.expert, chosen.weight);
     } else {
       if (is_chosen) out.put(token, chosen.rank, chosen.expert, chosen.weight);
       if (exists && !is_real && lane < router.top_k) out.put_padding(token, lane);

@@ -139,6 +139,7 @@ TYPED_TEST_P(Conformance, Position) {
   for (int i = 0; i < kTotal; ++i) {
     const int thread = i % kThreads;
     EXPECT_EQ(got[i].thread, thread);
+    EXPECT_EQ(got[i].thread_at_hand, thread);
     EXPECT_EQ(got[i].threads, kThreads);
     EXPECT_EQ(got[i].block, i / kThreads);
     EXPECT_EQ(got[i].blocks, kBlocks);

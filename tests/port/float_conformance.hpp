@@ -38,6 +38,16 @@ struct Arithmetic : TestKernel<> {
   }
 };
 
+struct DivideByOneToTwo : TestKernel<> {
+  const float* in;  // two for each thread
+  float* out;
+  DivideByOneToTwo(const float* in, float* out) : in(in), out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    out[self(gpu)] = port::divide_by_one_to_two(in[2 * self(gpu)], in[2 * self(gpu) + 1]);
+  }
+};
+
 struct Approximate : TestKernel<> {
   const float* in;  // two for each thread: an exponent, and a number to divide 1 by
   float* out;
@@ -151,6 +161,28 @@ TYPED_TEST_P(FloatConformance, Arithmetic) {
   }
 }
 
+// As far as it must go: what is divided is at most the divisor and at least 2^-25, or the divisor is 1.
+TYPED_TEST_P(FloatConformance, DivideByOneToTwo) {
+  const auto bits = random_values<uint32_t>(1, 2 * kTotal);
+  std::vector<float> values;
+  for (size_t i = 0; i < bits.size(); i += 2) {
+    const bool by_one = i % 8 == 0;
+    const float b = by_one ? 1.0f : std::bit_cast<float>(bits[i] >> 9 | 0x3f800000u);
+    const double exponent = -(by_one ? 149.0 : 25.0) * std::ldexp(bits[i + 1], -32);
+    values.push_back(b * static_cast<float>(std::exp2(exponent)));
+    values.push_back(b);
+  }
+  values[0] = 0;
+  DeviceArray in(this->runtime(), values);
+  DeviceArray<float> out(this->runtime(), kTotal);
+  this->launch(kernels::DivideByOneToTwo(in.data(), out.data()));
+  const auto got = out.values();
+  for (size_t i = 0; i < kTotal; ++i) {
+    const float want = values[2 * i] / values[2 * i + 1];
+    EXPECT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want));
+  }
+}
+
 TYPED_TEST_P(FloatConformance, Approximations) {
   const auto bits = random_values<uint32_t>(1, 2 * kTotal);
   std::vector<float> values;
@@ -206,7 +238,7 @@ TYPED_TEST_P(FloatConformance, RoundsToSixteenBits) {
   this->template check_rounding<port::bfloat16>(0x7f80);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, Approximations, SixteenBitNumbers,
+REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, DivideByOneToTwo, Approximations, SixteenBitNumbers,
                             RoundsToSixteenBits);
 
 }  // namespace tokenyard::tests

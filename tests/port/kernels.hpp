@@ -56,7 +56,7 @@ struct AwaitAndCopy : TestKernel<> {
 // ---- where am I ----
 
 struct Position {
-  int32_t thread, threads, block, blocks, lane, warp, warps;
+  int32_t thread, thread_at_hand, threads, block, blocks, lane, warp, warps;
 };
 
 struct WhereAmI : TestKernel<> {
@@ -64,8 +64,8 @@ struct WhereAmI : TestKernel<> {
   explicit WhereAmI(Position* out) : out(out) {}
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    out[self(gpu)] = {gpu.thread(), gpu.threads(), gpu.block(), gpu.blocks(),
-                      gpu.lane(),   gpu.warp(),    gpu.warps()};
+    out[self(gpu)] = {gpu.thread(), gpu.thread_at_hand(), gpu.threads(), gpu.block(),
+                      gpu.blocks(), gpu.lane(),           gpu.warp(),    gpu.warps()};
   }
 };
 
@@ -478,7 +478,7 @@ struct LoadStore4 : TestKernel<> {
   LoadStore4(const int32_t* in, int32_t* out) : in(in), out(out) {}
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
-    const port::Vec4 v = gpu.load4(in + 4 * self(gpu));
+    const port::Vec4 v = gpu.load4(gpu.at_hand(in) + 4 * self(gpu));
     gpu.store4(out + 4 * self(gpu), {v.w, v.z, v.y, v.x});
   }
 };
