@@ -65,7 +65,7 @@ class LanesRow {
     if (rule_.needs_row_total()) add_up_row(values);
     const Bound bound = bound_of(values);
     const Kept kept = survivors_.keep(router_, row_, values, bound.value, bound.takes_part);
-    return weigh(Shape::kWide ? rank_wide(loader, kept, bound.value)
+    return weigh(Shape::kWide ? rank_wide(loader, kept, values, bound)
                               : rank_narrow(loader, kept, bound.value));
   }
 
@@ -162,18 +162,21 @@ class LanesRow {
   }
 
   // Each lane has one survivor at most, and keeps it.
-  TY_DEVICE Ranked rank_wide(const RowLoader<Shape>& loader, Kept kept, float bound) {
+  TY_DEVICE Ranked rank_wide(const RowLoader<Shape>& loader, Kept kept, const Values& values, Bound bound) {
     if (!kept.have_keys) [[likely]] {
-      const ShortKey own = survivors_.short_key(loader, lane_, kept.count, bound);
+      const ShortKey own = survivors_.short_key(loader, lane_, kept.count, bound.value);
       survivors_.show(own.key);
-      Ranked mine = ranked_short(kMaxK, own.key, bound);
+      Ranked mine = ranked_short(kMaxK, own.key, bound.value);
       int above = survivors_.template count_above<2 * Shape::kStep>(0, own.key);
 #pragma unroll 1
-      for (int i = 2 * Shape::kStep; i < kept.count; i += Shape::kStep) {
+      for (int i = 2 * Shape::kStep; i < port::min_of(kept.count, kLanes); i += Shape::kStep) {
         above += survivors_.template count_above<Shape::kStep>(i, own.key);
       }
       if (own.key != 0) mine.rank = above;
-      if (!gpu_.any(own.is_far)) return mine;
+      if (!gpu_.any(own.is_far || !kept.is_right)) return mine;
+      if (gpu_.any(!kept.is_right)) {
+        kept = survivors_.keep_again(router_, row_, values, bound.value, bound.takes_part);
+      }
     }
     return rank_far(kept);
   }

@@ -101,8 +101,9 @@ TY_DEVICE float bound_of_parts(Thread& gpu, const float (&best)[Shape::kParts], 
   for (int part = 0; part < Shape::kParts; ++part) highest(first + part * Shape::kLanes + lane) = best[part];
   gpu.sync_warp();
   int before[Shape::kParts] = {};
-  constexpr int kAtOnce = Shape::kWide ? port::min_of(kAll, 32) : 4;
-#pragma unroll 1
+  constexpr int kAtOnce = Shape::kWide ? 8 : 4;
+  constexpr int kUnrolled = Shape::kWide ? kAll / kAtOnce : 1;  // narrow: seldom
+#pragma unroll kUnrolled
   for (int i = 0; i < kAll; i += kAtOnce) {
     bool wins[Shape::kParts][kAtOnce];
 #pragma unroll

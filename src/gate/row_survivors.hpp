@@ -103,8 +103,9 @@ class RowSurvivors {
   }
 
   struct Kept {
-    int count;       // at least K
+    int count;
     bool have_keys;  // else they are as expert() and short_key() want them
+    bool is_right;   // K at least, and no more than can be ranked at once; to be asked of all lanes
   };
 
   // Keeps what reaches the bound, in any order. Where a lane `takes_part` or not is of its group. A bound of
@@ -114,8 +115,14 @@ class RowSurvivors {
     if constexpr (Shape::kByMask) {
       return keep_by_mask(router, row, values, bound, takes_part);
     } else {
-      return keep_each(router, row, values, bound, takes_part);
+      return keep_each(values, bound, takes_part);
     }
+  }
+
+  // The same anew, where it was not right.
+  TY_DEVICE Kept keep_again(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
+                            bool takes_part) {
+    return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true, true};
   }
 
   // For keys of their own, of survivors that have none.
@@ -173,21 +180,18 @@ class RowSurvivors {
   static constexpr int kMany =
       Shape::kWide ? port::min_of(kLanes, Shape::kMaxSurvivors) : Shape::kMaxSurvivors;
 
-  TY_DEVICE bool is_seldom(int count, float bound) {
-    return gpu_.any(count < top_k_ || count > kMany || bound == -kInfinity);
+  TY_DEVICE bool is_right(int count, float bound) {
+    return count >= top_k_ && count <= kMany && bound != -kInfinity;
   }
 
-  // Each value is put somewhere, which is faster than a branch.
-  TY_DEVICE Kept keep_each(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
-                           bool takes_part) {
+  // Each value is put somewhere, which is faster than a branch. There is room for all, so that whether they
+  // are right can be asked later, with what else may be wrong.
+  TY_DEVICE Kept keep_each(const Values& values, float bound, bool takes_part) {
     const float own_bound = takes_part ? bound : std::numeric_limits<float>::quiet_NaN();  // none reaches it
     int count = 0;
 #pragma unroll
     for (const float value : values.item) count += value >= own_bound;
     const Places places = places_of(count);
-    if (is_seldom(places.all, bound)) {
-      return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
-    }
     int at = slot_ * Shape::kSlots + places.before;
     const int unused = slot_ * Shape::kSlots + Shape::kUnused + lane_;
 #pragma unroll
@@ -197,7 +201,7 @@ class RowSurvivors {
       at += reaches;
     }
     gpu_.sync_warp();
-    return {places.all, false};
+    return {places.all, false, is_right(places.all, bound)};
   }
 
   // Values are not NaN. The sign of a difference tells which are below: of 0 and -0 neither is.
@@ -212,12 +216,12 @@ class RowSurvivors {
     constexpr uint32_t kAll = static_cast<uint32_t>((uint64_t{1} << kItems) - 1);
     uint32_t survives = takes_part ? ~below & kAll : 0;
     const Places places = places_of(gpu_.popcount(survives));
-    if (is_seldom(places.all, bound)) {
-      return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true};
+    if (gpu_.any(!is_right(places.all, bound))) {
+      return keep_again(router, row, values, bound, takes_part);
     }
     list(survives, slot_ * Shape::kMaxSurvivors + places.before);
     gpu_.sync_warp();
-    return {places.all, false};
+    return {places.all, false, true};
   }
 
   TY_DEVICE void list(uint32_t survives, int at) {

@@ -67,8 +67,8 @@ TY_DEVICE float lanes_tree_sum(Thread& gpu, float value, int used = kLanes) {
 }
 
 // The sum of kCount values, a power of two, neighbours first.
-template <int kCount, class T>
-TY_DEVICE T tree_sum(const T* value) {
+template <int kCount>
+TY_DEVICE float tree_sum(const float* value) {
   if constexpr (kCount == 1) {
     return *value;
   } else {

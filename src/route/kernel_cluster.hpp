@@ -114,7 +114,7 @@ struct ClusterRoute {
     if (lane < kMaxK) shared.own_ids(slot * kMaxK + lane) = static_cast<uint16_t>(kNobody);
     gate::LanesRow<Thread, Shape, kTokensOfBlock> row(
         gpu, router, rule, shared.row, router.row(token < router.num_tokens ? token : router.num_tokens - 1),
-        gpu.thread_at_hand());
+        gpu.thread());
     return row.choose();
   }
 
