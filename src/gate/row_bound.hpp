@@ -102,7 +102,7 @@ TY_DEVICE float bound_of_parts(Thread& gpu, const float (&best)[Shape::kParts], 
   gpu.sync_warp();
   int before[Shape::kParts] = {};
   constexpr int kAtOnce = Shape::kWide ? 8 : 4;
-  constexpr int kUnrolled = Shape::kWide ? kAll / kAtOnce : 1;  // narrow: seldom
+  [[maybe_unused]] constexpr int kUnrolled = Shape::kWide ? kAll / kAtOnce : 1;  // narrow: seldom
 #pragma unroll kUnrolled
   for (int i = 0; i < kAll; i += kAtOnce) {
     bool wins[Shape::kParts][kAtOnce];
