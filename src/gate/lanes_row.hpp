@@ -175,6 +175,7 @@ class LanesRow {
       if (own.key != 0) mine.rank = above;
       if (!gpu_.any(own.is_far || !kept.is_right)) return mine;
       if (gpu_.any(!kept.is_right)) {
+        gpu_.sync_warp();  // others may still read the keys
         kept = survivors_.keep_again(router_, row_, values, bound.value, bound.takes_part);
       }
     }
@@ -227,7 +228,9 @@ class LanesRow {
       const auto own = static_cast<Key>(key);
       return ranked(rank, key == 0 ? 0 : Keys::expert(own), Keys::value(own));
     } else {
-      const int32_t expert = key == 0 ? 0 : Shape::Short::expert(key);
+      int32_t expert = key == 0 ? 0 : Shape::Short::expert(key);
+      // Survivors that turn out not to be right can be of the room for more experts.
+      if constexpr (kBiased && Shape::kWide) expert = port::min_of(expert, router_.num_experts - 1);
       return ranked(rank, expert,
                     kBiased ? port::to_float(row_[expert]) : Shape::Short::value(key, bound + 0.0f));
     }
