@@ -96,7 +96,7 @@ void add_verify_route(CLI::App& verify) {
   auto command = std::make_shared<VerifyRouteCommand>();
   CLI::App& route = *verify.add_subcommand("route");
   route.description(
-      "Run random problems of route against gate and the references of both parts.\n\n"
+      "Run random problems of route against gate and both references.\n\n"
       "Ids and weights must be those of gate on the same device, to the last bit, and gate's hold\n"
       "against the float64 reference; the order must be what the sequential reference makes of\n"
       "these ids, to the last bit.");
