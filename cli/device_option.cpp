@@ -31,7 +31,7 @@ Device open(ty_device id) {
   require(find_device(id, &backend, &properties));
   require(backend->runtime->set_device(id.ordinal));
   const std::string ordinal = id.ordinal == 0 ? "" : fmt::format(":{}", id.ordinal);
-  return {id, backend, fmt::format("{}{}: {}", backend->name, ordinal, describe(id)), ""};
+  return {id, backend, fmt::format("{}{}: {}", backend->name, ordinal, describe(id)), "", nullptr};
 }
 
 }  // namespace

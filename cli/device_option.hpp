@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ struct Device {
   const Backend* backend;
   std::string description;   // "cuda: NVIDIA H200, sm_90, 132 multiprocessors"
   std::string why_not_best;  // where "best" had to take the CPU: why
+  // Of open_timed_device(): all that a process times is on this stream. See harness::AlignOptions.
+  std::shared_ptr<void> timed_stream;
 
   Runtime& runtime() const { return *backend->runtime; }
   bool is_cpu() const { return id.backend == TY_CPU; }

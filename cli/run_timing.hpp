@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,7 +9,6 @@
 
 #include "device_option.hpp"
 #include "failure.hpp"
-#include "handle.hpp"
 #include "harness/gate_run.hpp"
 #include "harness/route_run.hpp"
 #include "timing.hpp"
@@ -25,15 +23,14 @@ class RunTimer {
  public:
   RunTimer(const Device& device, std::vector<Problem> inputs, Options options)
       : device_(device), inputs_(std::move(inputs)) {
-    require(device.runtime().create_stream(&options.stream));
-    stream_ = owned(device.runtime(), options.stream, &Runtime::destroy_stream);
+    options.stream = stream();
     for (const Problem& input : inputs_) {
       std::optional<Run> run;
       require(Run::create(device.id, input, options, run));
       runs_.push_back(std::move(*run));
     }
   }
-  ~RunTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
+  ~RunTimer() { static_cast<void>(device_.runtime().synchronize(stream())); }
 
   // "" if `mistake` finds none in what any input gives, else the first.
   std::string first(const std::function<std::string(const Problem&, const Outputs&)>& mistake) {
@@ -41,7 +38,7 @@ class RunTimer {
       Outputs outputs;
       require(runs_[0].poison());
       require(call(i));
-      require(device_.runtime().synchronize(stream_.get()));
+      require(device_.runtime().synchronize(stream()));
       require(runs_[0].collect(outputs));
       const std::string found = mistake(inputs_[i], outputs);
       if (!found.empty()) return found;
@@ -50,16 +47,16 @@ class RunTimer {
   }
 
   Timing measure() {
-    return time_calls(device_, stream_.get(), [this](size_t i) { return call(i); }, Caches::kWarm);
+    return time_calls(device_, [this](size_t i) { return call(i); }, Caches::kWarm);
   }
 
  private:
-  Status call(size_t input) { return runs_[0].launch(stream_.get(), runs_[input % runs_.size()]); }
+  Stream stream() const { return device_.timed_stream.get(); }
+  Status call(size_t input) { return runs_[0].launch(stream(), runs_[input % runs_.size()]); }
 
   const Device& device_;
   std::vector<Problem> inputs_;
   std::vector<Run> runs_;  // one for each input
-  std::shared_ptr<void> stream_;
 };
 
 using GateTimer =

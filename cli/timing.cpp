@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "failure.hpp"
-#include "handle.hpp"
 
 namespace tokenyard::cli {
 namespace {
@@ -69,17 +68,15 @@ std::string timer_name(const Device& device) {
   return fmt::format("events around graph replays, {} calls in a graph, {} replays", kCallsInGraph, kReplays);
 }
 
-Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call,
-                  Caches caches) {
-  return device.is_gpu() ? by_graph(device.runtime(), stream, call, caches) : by_clock(call);
+Timing time_calls(const Device& device, const std::function<Status(size_t)>& call, Caches caches) {
+  return device.is_gpu() ? by_graph(device.runtime(), device.timed_stream.get(), call, caches)
+                         : by_clock(call);
 }
 
 AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> inputs,
                        const harness::AlignOptions& options)
     : device_(device), inputs_(std::move(inputs)), options_(options) {
-  Runtime& runtime = device.runtime();
-  require(runtime.create_stream(&options_.stream));
-  stream_ = owned(runtime, options_.stream, &Runtime::destroy_stream);
+  options_.stream = stream();
   for (const harness::AlignProblem& input : inputs_) {
     std::optional<harness::AlignRun> run;
     require(harness::AlignRun::create(device.id, input, options_, run));
@@ -87,7 +84,7 @@ AlignTimer::AlignTimer(const Device& device, std::vector<harness::AlignProblem> 
   }
 }
 
-AlignTimer::~AlignTimer() { static_cast<void>(device_.runtime().synchronize(stream_.get())); }
+AlignTimer::~AlignTimer() { static_cast<void>(device_.runtime().synchronize(stream())); }
 
 Status AlignTimer::call(const Implementation& implementation, size_t input) {
   ty_align_args with_input = args();
@@ -102,7 +99,7 @@ std::string AlignTimer::difference(const Implementation& implementation) {
     harness::AlignOutputs outputs;
     require(runs_[0].poison());
     require(call(implementation, i));
-    require(device_.runtime().synchronize(stream_.get()));
+    require(device_.runtime().synchronize(stream()));
     require(runs_[0].collect(outputs));
     if (!implementation.stable) harness::sort_runs(outputs, expected_[i]);
     const std::string found = harness::difference(as_requested(std::move(outputs), options_.optional_outputs),
@@ -114,7 +111,7 @@ std::string AlignTimer::difference(const Implementation& implementation) {
 
 Timing AlignTimer::measure(const Implementation& implementation, Caches caches) {
   const auto one = [&](size_t i) { return call(implementation, i); };
-  return time_calls(device_, stream_.get(), one, caches);
+  return time_calls(device_, one, caches);
 }
 
 }  // namespace tokenyard::cli

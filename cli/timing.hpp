@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +25,7 @@ struct Timing {
 std::string timer_name(const Device& device);
 
 // Times `call(i)`, which enqueues a call with the i-th of kCallsInGraph inputs or fewer, again and again.
-Timing time_calls(const Device& device, Stream stream, const std::function<Status(size_t)>& call,
-                  Caches caches);
+Timing time_calls(const Device& device, const std::function<Status(size_t)>& call, Caches caches);
 
 // Inputs of one shape, each in device memory of its own, so that a call does not find its ids where the call
 // before read them. Outputs are one set, as in an engine.
@@ -39,7 +37,7 @@ class AlignTimer {
 
   // What implementations are made for, and the stream that they run on.
   const ty_align_args& args() const { return runs_[0].args(); }
-  Stream stream() const { return stream_.get(); }
+  Stream stream() const { return device_.timed_stream.get(); }
 
   // "" if every input gives what the reference says, else the first difference.
   std::string difference(const Implementation& implementation);
@@ -53,7 +51,6 @@ class AlignTimer {
   harness::AlignOptions options_;
   std::vector<harness::AlignRun> runs_;  // one for each input; all calls write the first one's outputs
   std::vector<harness::AlignOutputs> expected_;  // likewise, once asked for a difference
-  std::shared_ptr<void> stream_;
 };
 
 }  // namespace tokenyard::cli
