@@ -89,21 +89,34 @@ struct Round : TestKernel<> {
 
 }  // namespace kernels
 
+// A sign, `exponent` bits and `fraction` bits, by the definition.
+inline double sixteen_bit_number(int bits, int exponent, int fraction) {
+  const double sign = bits >> 15 != 0 ? -1 : 1;
+  const int e = bits >> fraction & ((1 << exponent) - 1);
+  const int f = bits & ((1 << fraction) - 1);
+  const int offset = (1 << (exponent - 1)) - 1;
+  if (e == (1 << exponent) - 1) return f != 0 ? std::nan("") : sign * HUGE_VAL;
+  return sign * std::ldexp(e == 0 ? f : f + (1 << fraction), (e == 0 ? 1 : e) - offset - fraction);
+}
+
 template <class Target>
 class FloatConformance : public Conformance<Target> {
  protected:
   // Every number of a 16-bit type rounds to itself, the middle between two to the even one, and what is next
-  // to the middle to its side. From `infinity` on there are no more numbers; beyond the last, the step goes
-  // on.
+  // to the middle to its side. Beyond the last number, the step goes on.
   template <class Narrow>
-  void check_rounding(uint32_t infinity) {
+  void check_rounding(int exponent, int fraction) {
+    const auto number = [=](uint32_t n) {
+      return static_cast<float>(sixteen_bit_number(static_cast<int>(n), exponent, fraction));
+    };
+    const uint32_t infinity = ((1u << exponent) - 1) << fraction;
     std::vector<float> values;
     std::vector<uint32_t> want;
     for (uint32_t n = 0; n < infinity; ++n) {
-      const float low = port::to_float(static_cast<Narrow>(n));
-      const float below = n == 0 ? 0 : port::to_float(static_cast<Narrow>(n - 1));
+      const float low = number(n);
+      const float below = n == 0 ? 0 : number(n - 1);
       const bool is_last = n + 1 == infinity;
-      const float step = is_last ? low - below : port::to_float(static_cast<Narrow>(n + 1)) - low;
+      const float step = is_last ? low - below : number(n + 1) - low;
       const float middle = low + step / 2;
       for (const auto& [value, bits] : {std::pair{low, n},
                                         {std::nextafter(middle, 0.0f), n},
@@ -216,26 +229,17 @@ TYPED_TEST_P(FloatConformance, SixteenBitNumbers) {
   this->launch(kernels::Widen<port::bfloat16>(brains.data()));
   const auto got_half = halves.values();
   const auto got_brain = brains.values();
-  // A sign, `exponent` bits and `fraction` bits, by the definition.
-  const auto number = [](int bits, int exponent, int fraction) {
-    const double sign = bits >> 15 != 0 ? -1 : 1;
-    const int e = bits >> fraction & ((1 << exponent) - 1);
-    const int f = bits & ((1 << fraction) - 1);
-    const int offset = (1 << (exponent - 1)) - 1;
-    if (e == (1 << exponent) - 1) return f != 0 ? std::nan("") : sign * HUGE_VAL;
-    return sign * std::ldexp(e == 0 ? f : f + (1 << fraction), (e == 0 ? 1 : e) - offset - fraction);
-  };
   for (int i = 0; i < kNumbers; ++i) {
-    const double half = number(i, 5, 10);
-    const double brain = number(i, 8, 7);
+    const double half = sixteen_bit_number(i, 5, 10);
+    const double brain = sixteen_bit_number(i, 8, 7);
     EXPECT_TRUE(got_half[i] == half || (std::isnan(got_half[i]) && std::isnan(half))) << i;
     EXPECT_TRUE(got_brain[i] == brain || (std::isnan(got_brain[i]) && std::isnan(brain))) << i;
   }
 }
 
 TYPED_TEST_P(FloatConformance, RoundsToSixteenBits) {
-  this->template check_rounding<port::float16>(0x7c00);
-  this->template check_rounding<port::bfloat16>(0x7f80);
+  this->template check_rounding<port::float16>(5, 10);
+  this->template check_rounding<port::bfloat16>(8, 7);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, DivideByOneToTwo, Approximations, SixteenBitNumbers,
