@@ -51,7 +51,9 @@ Json BenchRouteCommand::measure(const Device& device, const RouteShape& sized, t
   RouteTimer timer(device, rotated_inputs(sized), {.path = path, .optional_outputs = optional_outputs});
   const auto difference = [&](const RouteProblem& problem, const harness::RouteOutputs& got) {
     harness::GateOutputs gate;
-    require(harness::run_gate(device.id, problem.gate, {.optional_outputs = optional_outputs}, gate));
+    require(harness::run_gate(device.id, problem.gate,
+                              {.optional_outputs = optional_outputs, .stream = device.timed_stream.get()},
+                              gate));
     return harness::difference(problem, got, gate);
   };
   const auto verify = [&](const char* when) {

@@ -224,8 +224,8 @@ Status run_align(ty_device device, const AlignProblem& problem, const AlignOptio
                  AlignOutputs& outputs) {
   std::optional<AlignRun> run;
   TY_RETURN_IF_ERROR(AlignRun::create(device, problem, options, run));
-  TY_RETURN_IF_ERROR(run->launch(nullptr));
-  TY_RETURN_IF_ERROR(synchronize(device));
+  TY_RETURN_IF_ERROR(run->launch(options.stream));
+  TY_RETURN_IF_ERROR(synchronize(device, options.stream));
   return run->collect(outputs);
 }
 

@@ -43,8 +43,9 @@ struct AlignOptions {
   bool optional_outputs = true;  // counts, offsets, inverse, block_rows, num_dropped
   int misalignment = 0;          // elements by which every buffer is moved off its 256-byte alignment
   bool linked = false;           // launches may begin before the one before has ended
-  // Fills and prepares memory. Where time is taken it must be the stream that is timed: an NVIDIA GPU takes
-  // some 0.17 us more for every launch once kernels, fills being such, have run on two streams in turn.
+  // Fills and prepares memory, and is what run_align() launches on. Where time is taken it must be the stream
+  // that is timed: an NVIDIA GPU takes some 0.17 us more for every launch once kernels, fills being such,
+  // have run on two streams in turn.
   Stream stream = nullptr;
 };
 

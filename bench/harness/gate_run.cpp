@@ -112,8 +112,8 @@ Status run_gate(ty_device device, const GateProblem& problem, const GateOptions&
                 GateOutputs& outputs) {
   std::optional<GateRun> run;
   TY_RETURN_IF_ERROR(GateRun::create(device, problem, options, run));
-  TY_RETURN_IF_ERROR(run->launch(nullptr));
-  TY_RETURN_IF_ERROR(synchronize(device));
+  TY_RETURN_IF_ERROR(run->launch(options.stream));
+  TY_RETURN_IF_ERROR(synchronize(device, options.stream));
   return run->collect(outputs);
 }
 

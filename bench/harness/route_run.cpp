@@ -68,8 +68,8 @@ Status run_route(ty_device device, const RouteProblem& problem, const RouteOptio
                  RouteOutputs& outputs) {
   std::optional<RouteRun> run;
   TY_RETURN_IF_ERROR(RouteRun::create(device, problem, options, run));
-  TY_RETURN_IF_ERROR(run->launch(nullptr));
-  TY_RETURN_IF_ERROR(synchronize(device));
+  TY_RETURN_IF_ERROR(run->launch(options.stream));
+  TY_RETURN_IF_ERROR(synchronize(device, options.stream));
   return run->collect(outputs);
 }
 

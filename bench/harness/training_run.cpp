@@ -41,8 +41,8 @@ template <class Run, class Problem, class Outputs>
 Status run_once(ty_device device, const Problem& problem, const TrainingOptions& options, Outputs& outputs) {
   std::optional<Run> run;
   TY_RETURN_IF_ERROR(Run::create(device, problem, options, run));
-  TY_RETURN_IF_ERROR(run->launch(nullptr));
-  TY_RETURN_IF_ERROR(synchronize(device));
+  TY_RETURN_IF_ERROR(run->launch(options.stream));
+  TY_RETURN_IF_ERROR(synchronize(device, options.stream));
   return run->collect(outputs);
 }
 
