@@ -9,7 +9,6 @@
 
 #include "environment.hpp"
 #include "failure.hpp"
-#include "handle.hpp"
 
 namespace tokenyard::cli {
 namespace {
@@ -45,14 +44,9 @@ Failure cannot_write(const std::string& path) {
 
 Device open_timed_device(const std::string& name) {
   Device device = open_device(name);
-  if (device.is_simulated()) {
-    throw wrong_usage(fmt::format(
-        "--device is {}, expected a GPU or the CPU: a simulation's times say nothing", device.backend->name));
-  }
-  Stream stream = nullptr;
-  require(device.runtime().create_stream(&stream));
-  device.timed_stream = owned(device.runtime(), stream, &Runtime::destroy_stream);
-  return device;
+  if (!device.is_simulated()) return device;
+  throw wrong_usage(fmt::format("--device is {}, expected a GPU or the CPU: a simulation's times say nothing",
+                                device.backend->name));
 }
 
 Json with_timing(Json row, const Timing& timing) {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "failure.hpp"
+#include "handle.hpp"
 
 namespace tokenyard::cli {
 namespace {
@@ -31,7 +32,10 @@ Device open(ty_device id) {
   require(find_device(id, &backend, &properties));
   require(backend->runtime->set_device(id.ordinal));
   const std::string ordinal = id.ordinal == 0 ? "" : fmt::format(":{}", id.ordinal);
-  return {id, backend, fmt::format("{}{}: {}", backend->name, ordinal, describe(id)), "", nullptr};
+  Stream stream = nullptr;
+  require(backend->runtime->create_stream(&stream));
+  return {id, backend, fmt::format("{}{}: {}", backend->name, ordinal, describe(id)), "",
+          owned(*backend->runtime, stream, &Runtime::destroy_stream)};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Device {
   const Backend* backend;
   std::string description;   // "cuda: NVIDIA H200, sm_90, 132 multiprocessors"
   std::string why_not_best;  // where "best" had to take the CPU: why
-  // Of open_timed_device(): all that a process times is on this stream. See harness::AlignOptions.
+  // All that a process times is on this one: see harness::AlignOptions.
   std::shared_ptr<void> timed_stream;
 
   Runtime& runtime() const { return *backend->runtime; }

@@ -22,9 +22,9 @@ std::string name(ty_device device) {
 }
 
 bool is_contiguous(const View& view) {
+  if (elements(view) == 0) return true;
   int64_t stride = 1;
   for (size_t i = view.sizes.size(); i-- > 0;) {
-    if (view.sizes[i] == 0) return true;
     if (view.sizes[i] != 1 && view.strides[i] != stride) return false;
     stride *= view.sizes[i];
   }

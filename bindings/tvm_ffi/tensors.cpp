@@ -50,8 +50,10 @@ binding::View view(const TensorView& tensor) {
   const auto sizes = tensor.shape();
   const auto strides = tensor.strides();
   const Type type = type_of(tensor.dtype());
-  return {tensor.data_ptr(), device_of(tensor.device()),   type.dtype,
-          type.name,         {sizes.data(), sizes.size()}, {strides.data(), strides.size()}};
+  auto* data = static_cast<char*>(tensor.data_ptr());
+  if (data != nullptr) data += tensor.byte_offset();
+  return {data,      device_of(tensor.device()),   type.dtype,
+          type.name, {sizes.data(), sizes.size()}, {strides.data(), strides.size()}};
 }
 
 std::optional<binding::View> view(const OptionalTensor& tensor) {

@@ -138,8 +138,8 @@ typedef struct ty_align_args {
   int32_t linked; /* 1: begins while the kernel before it in the stream ends, where the device can, and waits
                      inside (programmatic dependent launch); 0: when that has ended */
 
-  /* Input. The id of expert 0: an id, and what block_expert holds in its place, is first_id + expert. It and
-   * num_experts must fit in int32; 0 with a map. With -1, tokens of no expert (id -1) have blocks of their
+  /* Input. The id of expert 0: an id, and what block_expert holds in its place, is first_id + expert. All of
+   * them must fit in int32; 0 with a map. With -1, tokens of no expert (id -1) have blocks of their
    * own, as num_experts is then one more. */
   int64_t first_id;
 } ty_align_args;

@@ -81,7 +81,7 @@ Status check(const ty_align_args& args, Pointers pointers, Problem& problem) {
                           "let the map begin at the first id");
   }
   TY_RETURN_IF_ERROR(kCheck.range("first_id", args.first_id, std::numeric_limits<int32_t>::min(),
-                                  kMaxPosition - args.num_experts, "ids of experts are int32"));
+                                  kMaxPosition - args.num_experts + 1, "ids of experts are int32"));
   if (args.path < TY_ALIGN_AUTO || args.path > TY_ALIGN_SPLIT) {
     return kCheck.invalid("path", text(args.path), "a ty_align_path", "use TY_ALIGN_AUTO");
   }

@@ -81,12 +81,12 @@ class Outputs {
   }
 
   // A block as a whole but for its pairs, by one warp: `pairs` of `expert`, or none and -1. No block beyond
-  // the last is written.
+  // the last is written, however far beyond: there are no more slots than capacity, and so no overflow.
   template <class Thread>
   TY_DEVICE void write_whole_block(Thread& gpu, int32_t index, int32_t expert, int32_t pairs) const {
-    const uint32_t begin = first_slot(index);
-    write_pads(gpu, begin + static_cast<uint32_t>(pairs),
-               port::min_of(begin + first_slot(1), static_cast<uint32_t>(capacity_)));
+    const auto capacity = static_cast<uint32_t>(capacity_);
+    const uint32_t begin = port::min_of(first_slot(port::min_of(index, num_blocks_)), capacity);
+    write_pads(gpu, begin + static_cast<uint32_t>(pairs), port::min_of(begin + first_slot(1), capacity));
     if (gpu.lane() == 0 && index < num_blocks_) write_block(index, {expert, pairs, index, 1});
   }
 

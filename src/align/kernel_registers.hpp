@@ -83,7 +83,7 @@ struct Registers {
   static TY_DEVICE typename Thread::lane_mask same_expert(Thread& gpu, int32_t expert) {
     auto& shared = gpu.template shared<Shared<Thread>>();
     const int32_t cell = gpu.warp() * kMaxExperts + expert;
-    if (expert >= 0) shared.lanes(cell) = 0;
+    if (expert >= 0) gpu.set(shared.lanes(cell), typename Thread::lane_mask{0});
     gpu.sync_warp();
     if (expert >= 0) gpu.or_bits(shared.lanes(cell), typename Thread::lane_mask{1} << gpu.lane());
     gpu.sync_warp();

@@ -167,6 +167,10 @@ class Thread {
     atomicOr(reinterpret_cast<unsigned long long*>(&cell), static_cast<unsigned long long>(bits));
   }
   template <class T>
+  TY_DEVICE void set(T& cell, T value) {
+    *static_cast<volatile T*>(&cell) = value;
+  }
+  template <class T>
   TY_DEVICE T fetch_add(T& cell, T value) {
     return atomicAdd(&cell, value);
   }

@@ -157,6 +157,10 @@ class Thread {
     __hip_atomic_fetch_or(&cell, bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   }
   template <class T>
+  TY_DEVICE void set(T& cell, T value) {
+    __hip_atomic_store(&cell, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  }
+  template <class T>
   TY_DEVICE T fetch_add(T& cell, T value) {
     return __hip_atomic_fetch_add(&cell, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   }

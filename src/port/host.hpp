@@ -154,6 +154,10 @@ class Thread {
     cell.fetch_or(bits);
   }
   template <class T>
+  void set(const simt::Cell<T>& cell, std::type_identity_t<T> value) const {
+    cell.store(value);
+  }
+  template <class T>
   T fetch_add(const simt::Cell<T>& cell, std::type_identity_t<T> value) const {
     return cell.fetch_add(value);
   }

@@ -406,12 +406,12 @@ struct SharedAtomics : TestKernel<> {
     if (gpu.thread() < kCells) {
       shared.added(gpu.thread()) = 0;
       shared.added_unsigned(gpu.thread()) = 0;
-      shared.bits(gpu.thread()) = 0;
-      shared.wide_bits(gpu.thread()) = 0;
       shared.counter(gpu.thread()) = 0;
     }
-    gpu.sync_block();
     const int cell = gpu.thread() % kCells;
+    gpu.set(shared.bits(cell), uint32_t{0});  // by many
+    gpu.set(shared.wide_bits(cell), uint64_t{0});
+    gpu.sync_block();
     gpu.add(shared.added(cell), -gpu.thread());
     gpu.add(shared.added_unsigned(cell), 1u);
     gpu.or_bits(shared.bits(cell), uint32_t{1} << (gpu.thread() / kCells));

@@ -65,6 +65,10 @@ class Cell {
   }
 
   // Relaxed atomics.
+  void store(T value) const {
+    before_shared_write(mark_, &value_, to_bits(value), sizeof(T), site_);
+    std::atomic_ref(value_).store(value, std::memory_order_relaxed);
+  }
   T fetch_add(T value) const {
     before_shared_add(mark_, value != 0, site_);
     return std::atomic_ref(value_).fetch_add(value, std::memory_order_relaxed);
