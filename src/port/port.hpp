@@ -60,7 +60,7 @@
 //                                                             which it then may read
 //   grid          void sync_grid()                              cooperative launches only
 //   shared memory void add(T& cell, T)     void or_bits(T& cell, T)     no value returned, relaxed
-//                 T fetch_add(T& cell, T)                 void set(T& cell, T): by as many as like, to one value
+//                 T fetch_add(T& cell, T)                 void set(T& cell, T), to one value by many
 //                 void zero(array&, int begin, int count, int worker, int workers)
 //                 void zero<int count, int workers>(array&, int begin, int worker)
 //                 set a range to 0, shared by `workers` threads; begin and count in units of 16 bytes; the
