@@ -15,7 +15,7 @@ struct RouteLaunch {
 
 // The first that holds all tokens runs. Larger batches take gate's launch and align's. Four tokens a block
 // were faster than eight on an H200 (bench/results/h200-route-variants.json), and at 64 tokens two launches
-// (3.19 against 3.28 us, bench/results/h200-route.json).
+// (3.19 against 3.28 µs, bench/results/h200-route.json).
 inline constexpr RouteLaunch kNvidiaRoute[] = {{256, 1, 4}, {256, 4, 4}, {256, 8, 4}};
 
 // The executor: one block, and clusters.
