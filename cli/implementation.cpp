@@ -4,6 +4,7 @@
 
 #include "failure.hpp"
 #include "handle.hpp"
+#include "harness/as_status.hpp"
 #ifdef TOKENYARD_BASELINES
 #include "baselines/baselines.hpp"
 #endif
@@ -34,8 +35,7 @@ Implementation library(const Device& device, const ty_align_args& args, Stream s
     workspace = {handle, ty_workspace_destroy};
   }
   return {"tokenyard", true, [id = device.id, memory, workspace, stream](const ty_align_args& call) {
-            const ty_status code = ty_align(id, &call, workspace.get(), stream);
-            return code == TY_OK ? Status() : Status(code, ty_last_error());
+            return harness::as_status(ty_align(id, &call, workspace.get(), stream));
           }};
 }
 

@@ -7,16 +7,11 @@
 #include <cstring>
 #include <utility>
 
+#include "harness/as_status.hpp"
 #include "harness/guarded_buffer.hpp"
 #include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
-namespace {
-
-Status as_status(ty_status code) { return code == TY_OK ? Status() : Status(code, ty_last_error()); }
-
-}  // namespace
-
 ty_align_args align_args(const AlignShape& shape, ty_align_path path) {
   static const int32_t some_map = 0;  // says that there is a map; nobody reads it
   ty_align_args args = TY_ALIGN_ARGS_INIT;

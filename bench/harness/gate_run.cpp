@@ -3,15 +3,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "harness/as_status.hpp"
 #include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
-namespace {
-
-Status as_status(ty_status code) { return code == TY_OK ? Status() : Status(code, ty_last_error()); }
-
-}  // namespace
-
 ty_gate_args gate_args(const GateShape& shape) {
   alignas(16) static const int32_t some_memory = 0;  // says that there is a bias or a table; nobody reads it
   ty_gate_args args = TY_GATE_ARGS_INIT;

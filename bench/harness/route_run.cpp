@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "harness/as_status.hpp"
 #include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
@@ -55,8 +56,7 @@ Status RouteRun::launch(Stream stream, const RouteRun& inputs) {
   gate.logits = inputs.gate_.args().logits;
   ty_route_args args = this->args();
   args.gate = &gate;
-  const ty_status code = ty_route(device_, &args, align_.workspace(), stream);
-  return code == TY_OK ? Status() : Status(code, ty_last_error());
+  return as_status(ty_route(device_, &args, align_.workspace(), stream));
 }
 
 Status RouteRun::collect(RouteOutputs& outputs) {

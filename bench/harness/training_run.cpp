@@ -3,12 +3,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "harness/as_status.hpp"
 #include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
 namespace {
-
-Status as_status(ty_status code) { return code == TY_OK ? Status() : Status(code, ty_last_error()); }
 
 Status put_logits(CallMemory& memory, const GateProblem& forward, const void** address) {
   return memory.input("logits", size_of(forward.shape.dtype), logits_bytes(forward.shape, forward.logits),
