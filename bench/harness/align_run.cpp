@@ -12,6 +12,7 @@
 #include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
+
 ty_align_args align_args(const AlignShape& shape, ty_align_path path) {
   static const int32_t some_map = 0;  // says that there is a map; nobody reads it
   ty_align_args args = TY_ALIGN_ARGS_INIT;

@@ -7,6 +7,7 @@
 #include "harness/synchronize.hpp"
 
 namespace tokenyard::harness {
+
 ty_gate_args gate_args(const GateShape& shape) {
   alignas(16) static const int32_t some_memory = 0;  // says that there is a bias or a table; nobody reads it
   ty_gate_args args = TY_GATE_ARGS_INIT;
