@@ -44,7 +44,7 @@ struct AlignOptions {
   int misalignment = 0;          // elements by which every buffer is moved off its 256-byte alignment
   bool linked = false;           // launches may begin before the one before has ended
   // Fills and prepares memory, and is what run_align() launches on. Where time is taken it must be the stream
-  // that is timed: an NVIDIA GPU takes some 0.17 us more for every launch once kernels, fills being such,
+  // that is timed: an NVIDIA GPU takes some 0.17 µs more for every launch once kernels, fills being such,
   // have run on two streams in turn.
   Stream stream = nullptr;
 };

@@ -73,4 +73,5 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, loss_grad, *_of_parts):
         (logits_grad,) = ctx.saved_tensors
-        return loss_grad * logits_grad, None, *[None] * ctx.num_others
+        scaled = loss_grad * logits_grad.float()  # a scale of 65536 is no float16
+        return scaled.to(logits_grad.dtype), None, *[None] * ctx.num_others

@@ -9,9 +9,9 @@
 namespace tokenyard::align {
 
 // x / d for 0 <= x < 2^31, 1 <= d < 2^31, rounded down or up.
-// With l = ceil(log2 d), s = 31 + l and m = ceil(2^s / d): m * d - 2^s < d <= 2^l, so x * m / 2^s is above x
-// / d by less than 1 / d, and rounds down to the same. To round up add 1 - 1 / d before, in units of 2^-s
-// rounded up: x = q * d stays below q + 1 as the error does below 1 / d, and x = q * d + 1 reaches it.
+// With l = ceil(log2 d), s = 31 + l and m = ceil(2^s / d): m * d - 2^s < d <= 2^l, so x * m / 2^s is above
+// the quotient by less than 1 / d, and rounds down to the same. To round up add 1 - 1 / d before, in units of
+// 2^-s rounded up: x = q * d stays below q + 1 as the error does below 1 / d, and x = q * d + 1 reaches it.
 class FastDivide {
  public:
   explicit FastDivide(int32_t divisor) : divisor_(divisor) {

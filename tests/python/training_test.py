@@ -225,6 +225,14 @@ LOSSES_REFUSED = {
 }
 
 
+def test_a_loss_of_float16_may_be_scaled_beyond_float16(device):
+    logits = torch.randn(8, 8, device=device, dtype=torch.float16, requires_grad=True)
+    router = tokenyard.router_loss(logits, z_coefficient=1e-3)
+    (alone,) = torch.autograd.grad(router.loss, logits, retain_graph=True)
+    (scaled,) = torch.autograd.grad(65536 * router.loss, logits)
+    torch.testing.assert_close(scaled, (65536 * alone.float()).half())
+
+
 @pytest.mark.parametrize("name", LOSSES_REFUSED)
 def test_losses_are_refused_in_a_sentence(name):
     args, options, says = LOSSES_REFUSED[name]
