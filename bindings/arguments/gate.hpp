@@ -47,6 +47,7 @@ void write_to(ty_gate_args& args, const GateOutputs& outputs, ty_device device);
 
 // Columns of ids and weights.
 int64_t columns(const ty_gate_args& args);
+inline constexpr int64_t kMaxColumns = 64 + 64;  // as ty_gate_args says
 
 // Elements of physical_counts.
 int64_t physical_experts(const ty_gate_args& args);

@@ -41,7 +41,8 @@ class Gate {
 
  private:
   Tensor chosen(ScalarType dtype) const {
-    if (args_.top_k < 1 || args_.num_shared_experts < 0) run();
+    if (args_.top_k < 1 || args_.num_shared_experts < 0 || binding::columns(args_) > binding::kMaxColumns)
+      run();
     return place_.empty({args_.num_tokens, binding::columns(args_)}, dtype);
   }
 

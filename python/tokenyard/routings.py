@@ -82,6 +82,8 @@ def _jsonl(path, name, layer):
                 record = json.loads(line)
             except json.JSONDecodeError as error:
                 raise ValueError(f"{path}:{number}: {error}, expected an object a line") from None
+            if not isinstance(record, dict):
+                raise ValueError(f"{path}:{number}: holds {record!r}, expected an object a line")
             if name in record:
                 layers.setdefault(record.get("layer"), []).append(record[name])
     return _rows(path, layers[_choose(path, "layer", layer, list(layers))])
@@ -91,7 +93,10 @@ def _rows(path, rows):
     """One array of rows, each a token's ids or a list of such."""
     tokens = []
     for row in rows:
-        tokens += row if row and isinstance(row[0], list) else [row]
+        tokens += row if isinstance(row, list) and row and isinstance(row[0], list) else [row]
+    for token in tokens:
+        if not isinstance(token, list):
+            raise ValueError(f"{path}: holds {token!r}, expected a token's ids: write them as a list, also one")
     lengths = {len(token) for token in tokens}
     if len(lengths) > 1:
         raise ValueError(

@@ -163,6 +163,7 @@ REFUSED = {
     ),
     "top_k": (lambda: (logits(4, 8), 0), {}, "top_k is 0, expected 1 to"),
     "too many": (lambda: (logits(4, 8), 9), {}, "top_k is 9, expected 1 to 8"),
+    "no memory has room": (lambda: (logits(4, 8), 2**31 - 1), {}, "top_k is 2147483647, expected 1 to 8"),
     "score": (lambda: (logits(4, 8), 2), {"score": "relu"}, 'score is "relu", expected "softmax", "sigmoid"'),
     "mode": (lambda: (logits(4, 8), 2), {"weight_mode": "x"}, 'weight_mode is "x", expected "raw"'),
     "groups": (

@@ -98,6 +98,21 @@ def test_says_what_is_wrong_with_a_file(tmp_path):
         routings.read(tmp_path / "a.jsonl")
 
 
+@pytest.mark.parametrize(
+    "record,says",
+    [
+        (7, "a.jsonl:1: holds 7, expected an object a line"),
+        ({"topk_ids": 7}, "holds 7, expected a token's ids"),
+        ({"topk_ids": [[1, 2], 7]}, "holds 7, expected a token's ids"),
+        ({"topk_ids": [[1, None]]}, r"holds object of shape \[1, 2\], expected integers"),
+    ],
+)
+def test_says_what_is_wrong_with_a_line(tmp_path, record, says):
+    write_lines(tmp_path / "a.jsonl", record)
+    with pytest.raises(ValueError, match=says):
+        routings.read(tmp_path / "a.jsonl")
+
+
 def test_names_the_package_that_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
     with pytest.raises(
