@@ -7,6 +7,8 @@
 //
 // One trip to memory for the ids, one for the stores; no barrier, no shared memory. Only for the required
 // outputs: counts per expert would take a look at every expert.
+//
+// kOneBlock: a block holds all pairs, so an expert has one, and there is nothing to divide.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@
 
 namespace tokenyard::align {
 
-template <class Ids>
+template <class Ids, bool kOneBlock>
 struct Registers {
   static constexpr int cluster = 1;
   static constexpr bool cooperative = false;
@@ -47,14 +49,14 @@ struct Registers {
 
     // Of every lane's pair: its rank in the expert's run, and its block there.
     const int32_t rank = gpu.popcount(same_expert(gpu, expert[0]) & gpu.lanes_below());
-    const int32_t block = out.block.floor(rank);
+    const int32_t block = block_of(rank);
     const bool starts_block = expert[0] >= 0 && rank == block * out.block.divisor();
 
     // Of the warp's own.
     const auto bit = typename Thread::lane_mask{1} << own;
     const int32_t own_expert = gpu.shfl(expert[0], own);
     const auto own_run = gpu.ballot(expert[0] == own_expert);
-    const int32_t own_block = out.block.floor(gpu.popcount(own_run & (bit - 1)));
+    const int32_t own_block = block_of(gpu.popcount(own_run & (bit - 1)));
     const int32_t rest = gpu.popcount(own_run) - own_block * out.block.divisor();
 
     const auto starts = gpu.ballot(starts_block);
@@ -77,6 +79,8 @@ struct Registers {
   }
 
  private:
+  TY_DEVICE int32_t block_of(int32_t rank) const { return kOneBlock ? 0 : out.block.floor(rank); }
+
   // The lanes that have the same expert, if it is one. By way of shared memory: to match 32 different ones
   // takes longer.
   template <class Thread>

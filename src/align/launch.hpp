@@ -63,7 +63,8 @@ class Launches {
   static Status run_everywhere(const Plan& chosen, const Call& call) {
     switch (chosen.owned) {
       case 0:
-        return run_registers(chosen, call);
+        return call.problem.num_pairs() <= call.problem.block_size ? run_registers<true>(chosen, call)
+                                                                   : run_registers<false>(chosen, call);
       case 2:
         return run_everywhere<2>(chosen, call);
       case 4:
@@ -72,8 +73,9 @@ class Launches {
         return run_everywhere<32>(chosen, call);
     }
   }
+  template <bool kOneBlock>
   static Status run_registers(const Plan& chosen, const Call& call) {
-    using Kernel = Registers<Ids>;
+    using Kernel = Registers<Ids, kOneBlock>;
     static_assert(Kernel::kMaxPairs == kMaxRegisterPairs && Kernel::threads == kRegisterThreads);
     return launch(Kernel{Ids(call.problem), Outputs<false>(call.problem)}, chosen.blocks, call);
   }

@@ -67,6 +67,19 @@ struct Outputs {
     }
   }
 
+  // What a lane has of a token's row, without replicas or counts: one of its chosen experts, or one of a
+  // padding token's columns, or nothing.
+  TY_DEVICE void put_choice(int64_t token, bool is_real, int lane, int32_t rank, int32_t expert,
+                            float weight) const {
+    if (is_plain) [[likely]] {
+      if (rank < top_k) put_plain(static_cast<uint32_t>(token), rank, expert, weight);
+    } else if (is_real) {
+      if (rank < top_k) put(token, rank, expert, weight);
+    } else if (lane < top_k) {
+      put_padding(token, lane);
+    }
+  }
+
   TY_DEVICE void put_padding(int64_t token, int32_t column) const { put(token, column, -1, 0); }
 };
 

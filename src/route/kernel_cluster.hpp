@@ -134,12 +134,7 @@ struct ClusterRoute {
                                      lane);
       }
     }
-    if (out.is_plain) [[likely]] {
-      if (is_chosen) out.put_plain(static_cast<uint32_t>(token), chosen.rank, chosen.expert, chosen.weight);
-    } else {
-      if (is_chosen) out.put(token, chosen.rank, chosen.expert, chosen.weight);
-      if (exists && !is_real && lane < router.top_k) out.put_padding(token, lane);
-    }
+    if (exists) out.put_choice(token, is_real, lane, chosen.rank, chosen.expert, chosen.weight);
   }
 
   template <class S>

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <type_traits>
 
 #include "gate/row_shape.hpp"
 #include "gate/selection.hpp"
@@ -11,6 +12,7 @@
 #include "port/floats.hpp"
 #include "route/contract.hpp"
 #include "route/kernel_cluster.hpp"
+#include "route/kernel_token.hpp"
 #include "route/plan.hpp"
 #include "runtime/backend.hpp"
 #include "tuning/route.hpp"
@@ -53,7 +55,8 @@ class Launcher {
     }
     constexpr tuning::RouteLaunch size = kLaunches[kIndex];
     using Shape = gate::RowShape<Logit, kLanes, kItems, kSelection, kGrouping, kWeighting>;
-    using Kernel = ClusterRoute<Shape, size.threads, size.cluster, size.tokens>;
+    using Kernel = std::conditional_t<size.all_tokens() == 1, TokenRoute<Shape, size.threads>,
+                                      ClusterRoute<Shape, size.threads, size.cluster, size.tokens>>;
     static_assert(Kernel::kMaxK == kMostChosen);
     return Port::launch(Kernel(problem), size.cluster, stream);
   }
