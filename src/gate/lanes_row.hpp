@@ -175,6 +175,8 @@ class LanesRow {
       if (own.key != 0) mine.rank = above;
       if (!gpu_.any(own.is_far || !kept.is_right)) return mine;
       if (gpu_.any(!kept.is_right)) {
+        const bool is_void = survivors_.is_void(values);
+        if (!gpu_.any(!is_void && (own.is_far || !kept.is_right))) return is_void ? ranked_void() : mine;
         gpu_.sync_warp();  // others may still read the keys
         kept = survivors_.keep_again(router_, row_, values, bound.value, bound.takes_part);
       }
@@ -187,7 +189,7 @@ class LanesRow {
     if (!kept.have_keys) [[likely]] {
       const ShortKey first = survivors_.short_key(loader, lane_, kept.count, bound);
       ShortKey next = survivors_.short_key(loader, lane_ + kLanes, kept.count, bound);
-      bool is_far = first.is_far || next.is_far;
+      bool is_far = first.is_far || next.is_far || kept.is_void;
       uint32_t best = best_eight(gpu_, first.key, next.key);
 #pragma unroll 1
       for (int i = 2 * kLanes; gpu_.any(i < kept.count); i += kLanes) {
@@ -196,18 +198,30 @@ class LanesRow {
         best = best_eight(gpu_, best, next.key);
       }
       if (!gpu_.any(is_far)) return ranked_short(rank_of_lane(lane_), best, bound);
+      if (!gpu_.any(is_far && !kept.is_void)) {
+        return kept.is_void ? ranked_void() : ranked_short(rank_of_lane(lane_), best, bound);
+      }
     }
     return rank_far(kept);
   }
 
   TY_DEVICE Ranked rank_far(Kept kept) {
     rank_by_keys(gpu_, router_, row_, shared_, slot_, kept);
-    const int32_t rank = Shape::kWide ? lane_ : rank_of_lane(lane_);
+    const int32_t rank = rank_held();
     const Key key =
         rank < router_.top_k ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + rank)) : Keys::kNobody;
     const int32_t expert = key != Keys::kNobody ? Keys::expert(key) : 0;
     return ranked(rank, expert, kBiased ? port::to_float(row_[expert]) : Keys::value(key));
   }
+
+  // Of a row without a value above -inf.
+  TY_DEVICE Ranked ranked_void() {
+    const int32_t rank = rank_held();
+    const int32_t expert = rank < router_.top_k ? rank : 0;
+    return ranked(rank, expert, port::to_float(row_[expert]));
+  }
+  // The rank that a lane has where each has one.
+  TY_DEVICE int32_t rank_held() const { return Shape::kWide ? lane_ : rank_of_lane(lane_); }
 
   static TY_DEVICE_SELDOM void rank_by_keys(Thread gpu, const Router<Logit>& router, const Logit* row,
                                             Shared& shared, int slot, Kept kept) {

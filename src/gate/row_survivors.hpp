@@ -104,9 +104,19 @@ class RowSurvivors {
 
   struct Kept {
     int count;
-    bool have_keys;  // else they are as expert() and short_key() want them
-    bool is_right;   // K at least, and no more than can be ranked at once; to be asked of all lanes
+    bool have_keys;        // else they are as expert() and short_key() want them
+    bool is_right;         // K at least, and no more than can be ranked at once; to be asked of all lanes
+    bool is_void = false;  // none were looked for: all values are -inf
   };
+
+  // Whether all values are -inf: then the first K experts are chosen. Of values that are not NaN.
+  TY_DEVICE bool is_void(const Values& values) {
+    using Lanes = typename Thread::lane_mask;
+    const Lanes others = gpu_.ballot(highest_of<kItems>(values.item) > -kInfinity);
+    if constexpr (kLanes == Thread::warp_size) return others == 0;
+    constexpr Lanes kToken = (Lanes{1} << (kLanes - 1) << 1) - 1;
+    return (others >> (gpu_.lane() - lane_) & kToken) == 0;
+  }
 
   // Keeps what reaches the bound, in any order. Where a lane `takes_part` or not is of its group. A bound of
   // -inf says nothing.
@@ -216,12 +226,16 @@ class RowSurvivors {
     constexpr uint32_t kAll = static_cast<uint32_t>((uint64_t{1} << kItems) - 1);
     uint32_t survives = takes_part ? ~below & kAll : 0;
     const Places places = places_of(gpu_.popcount(survives));
-    if (gpu_.any(!is_right(places.all, bound))) {
-      return keep_again(router, row, values, bound, takes_part);
+    Kept kept{places.all, false, is_right(places.all, bound)};
+    if (gpu_.any(!kept.is_right)) {
+      kept.is_void = is_void(values);
+      if (gpu_.any(!kept.is_right && !kept.is_void))
+        return keep_again(router, row, values, bound, takes_part);
+      if (kept.is_void) kept.count = 0;
     }
-    list(survives, slot_ * Shape::kMaxSurvivors + places.before);
+    if (!kept.is_void) list(survives, slot_ * Shape::kMaxSurvivors + places.before);
     gpu_.sync_warp();
-    return {places.all, false, true};
+    return kept;
   }
 
   TY_DEVICE void list(uint32_t survives, int at) {
