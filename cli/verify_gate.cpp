@@ -40,7 +40,7 @@ harness::GateShape VerifyGateCommand::nth_shape(int64_t n) const {
 std::vector<int32_t> lanes_of(const Device& device, int32_t asked) {
   if (asked != 0) return {asked};
   if (device.is_cpu()) return {0};
-  return {0, 1, 8, 32, 64};
+  return {0, 1, 8, 16, 32, 64};
 }
 
 // Runs a problem with each number of lanes; "" or what is wrong. The CPU's result is held to the reference,

@@ -78,7 +78,7 @@ class LanesRow {
         return sum_of_eight(gpu_, shared_, slot_, 0);
       return sum_of_all(gpu_, shared_, slot_);
     } else {
-      return sum_of_ranks(gpu_, rank < router_.top_k ? value : 0);
+      return sum_of_ranks<kLanes>(gpu_, rank < router_.top_k ? value : 0);
     }
   }
 
@@ -184,22 +184,25 @@ class LanesRow {
     return rank_far(kept);
   }
 
-  // Each lane makes keys of two survivors and more.
+  // Each lane makes keys of two survivors and more, where there are as many.
   TY_DEVICE Ranked rank_narrow(const RowLoader<Shape>& loader, Kept kept, float bound) {
     if (!kept.have_keys) [[likely]] {
       const ShortKey first = survivors_.short_key(loader, lane_, kept.count, bound);
-      ShortKey next = survivors_.short_key(loader, lane_ + kLanes, kept.count, bound);
+      ShortKey next{0, false};
+      if (kLanes == 8 || gpu_.any(kept.count > kLanes)) {  // sixteen lanes seldom need them
+        next = survivors_.short_key(loader, lane_ + kLanes, kept.count, bound);
+      }
       bool is_far = first.is_far || next.is_far || kept.is_void;
-      uint32_t best = best_eight(gpu_, first.key, next.key);
+      uint32_t best = best_of_two<kLanes>(gpu_, first.key, next.key);
 #pragma unroll 1
       for (int i = 2 * kLanes; gpu_.any(i < kept.count); i += kLanes) {
         next = survivors_.short_key(loader, lane_ + i, kept.count, bound);
         is_far = is_far || next.is_far;
-        best = best_eight(gpu_, best, next.key);
+        best = best_of_two<kLanes>(gpu_, best, next.key);
       }
-      if (!gpu_.any(is_far)) return ranked_short(rank_of_lane(lane_), best, bound);
+      if (!gpu_.any(is_far)) return ranked_short(rank_of_lane<kLanes>(lane_), best, bound);
       if (!gpu_.any(is_far && !kept.is_void)) {
-        return kept.is_void ? ranked_void() : ranked_short(rank_of_lane(lane_), best, bound);
+        return kept.is_void ? ranked_void() : ranked_short(rank_of_lane<kLanes>(lane_), best, bound);
       }
     }
     return rank_far(kept);
@@ -221,7 +224,7 @@ class LanesRow {
     return ranked(rank, expert, port::to_float(row_[expert]));
   }
   // The rank that a lane has where each has one.
-  TY_DEVICE int32_t rank_held() const { return Shape::kWide ? lane_ : rank_of_lane(lane_); }
+  TY_DEVICE int32_t rank_held() const { return Shape::kWide ? lane_ : rank_of_lane<kLanes>(lane_); }
 
   static TY_DEVICE_SELDOM void rank_by_keys(Thread gpu, const Router<Logit>& router, const Logit* row,
                                             Shared& shared, int slot, Kept kept) {

@@ -77,14 +77,61 @@ TY_DEVICE uint32_t best_eight(Thread& gpu, uint32_t a, uint32_t b) {
   return pick(is_low, key, gpu.shfl_xor(key, 7));
 }
 
-// By rank: what best_eight() leaves to a lane, and the sum of values that lanes hold so, neighbours first.
-TY_DEVICE int32_t rank_of_lane(int lane) { return lane < 4 ? 2 * lane : 15 - 2 * lane; }
-
+// Sixteen lanes with a key each: lane by lane the highest first, if those of every `half` lanes stand so, or
+// the other way round in the second of two. A bitonic merge.
 template <class Thread>
+TY_DEVICE uint32_t merge_lanes(Thread& gpu, uint32_t key, int half) {
+  const int lane = gpu.lane() % 16;
+  const bool falls = (lane & 2 * half & 15) == 0;
+#pragma unroll
+  for (int mask = half; mask > 0; mask /= 2) {
+    const uint32_t other = gpu.shfl_xor(key, mask);
+    const bool higher = ((lane & mask) == 0) == falls;
+    key = (key > other) == higher ? key : other;
+  }
+  return key;
+}
+
+// Sixteen lanes with two keys each: the sixteen highest of the thirty-two, one a lane, lane r with rank r.
+// Mostly only the first are there.
+template <class Thread>
+TY_DEVICE uint32_t best_sixteen(Thread& gpu, uint32_t a, uint32_t b) {
+  const auto sort = [&](uint32_t key) {
+#pragma unroll
+    for (int half = 1; half < 16; half *= 2) key = merge_lanes(gpu, key, half);
+    return key;
+  };
+  a = sort(a);
+  if (!gpu.any(b != 0)) return a;
+  const uint32_t last_first = gpu.shfl_xor(sort(b), 15);
+  return merge_lanes(gpu, a > last_first ? a : last_first, 8);
+}
+
+template <int kLanes, class Thread>
+TY_DEVICE uint32_t best_of_two(Thread& gpu, uint32_t a, uint32_t b) {
+  if constexpr (kLanes == 8) {
+    return best_eight(gpu, a, b);
+  } else {
+    return best_sixteen(gpu, a, b);
+  }
+}
+
+// By rank: what best_of_two() leaves to a lane, and the sum of values that lanes hold so, neighbours first.
+template <int kLanes>
+TY_DEVICE int32_t rank_of_lane(int lane) {
+  if constexpr (kLanes == 8) return lane < 4 ? 2 * lane : 15 - 2 * lane;
+  return lane;
+}
+
+template <int kLanes, class Thread>
 TY_DEVICE float sum_of_ranks(Thread& gpu, float value) {
-  value += gpu.shfl_xor(value, 7);
-  value += gpu.shfl_xor(value, 1);
-  return value + gpu.shfl_xor(value, 2);
+  if constexpr (kLanes == 8) {
+    value += gpu.shfl_xor(value, 7);
+    value += gpu.shfl_xor(value, 1);
+    return value + gpu.shfl_xor(value, 2);
+  } else {
+    return port::lanes_tree_sum<kLanes>(gpu, value);
+  }
 }
 
 }  // namespace tokenyard::gate

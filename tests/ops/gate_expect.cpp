@@ -25,7 +25,7 @@ harness::GateOutputs of_reference(const harness::GateProblem& problem) {
 
 std::vector<int32_t> lanes_of(const std::string& device) {
   if (device == "cpu") return {0};
-  return {0, 1, 8, 32, 64};
+  return {0, 1, 8, 16, 32, 64};
 }
 
 harness::GateOutputs gate_outputs(const std::string& device, const harness::GateProblem& problem,
