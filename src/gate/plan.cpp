@@ -36,25 +36,19 @@ bool suits(const tuning::GateShape& shape, const Problem& problem) {
   return wide && size % shape.items == 0 && std::has_single_bit(static_cast<uint32_t>(size / shape.items));
 }
 
+bool holds(const tuning::GateShape& shape, const Problem& problem) {
+  return shape.lanes * shape.items >= problem.num_experts && suits(shape, problem);
+}
+
 // Experts of a lane in the smallest kernel with so many lanes that serves the problem; 0 if none does.
 int32_t items_for(std::span<const tuning::GateShape> shapes, int32_t lanes, const Problem& problem) {
   for (const tuning::GateShape& shape : shapes) {
-    if (shape.lanes != lanes || shape.lanes * shape.items < problem.num_experts) continue;
-    if (suits(shape, problem)) return shape.items;
+    if (shape.lanes == lanes && holds(shape, problem)) return shape.items;
   }
   return 0;
 }
 
 }  // namespace
-
-std::span<const tuning::GateRow> rows_for(const DeviceProperties& device) {
-  if (device.arch.starts_with("simt")) {
-    if (device.warp_size == 64) return tuning::kSimt64GateRows;
-    return tuning::kSimt32GateRows;
-  }
-  if (device.arch.starts_with("gfx")) return tuning::kAmdGateRows;
-  return tuning::kNvidiaGateRows;
-}
 
 std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device) {
   if (device.arch.starts_with("simt")) {
@@ -70,14 +64,17 @@ Plan plan(const DeviceProperties& device, const Problem& problem) {
   if (problem.lanes != 0) {
     return {problem.lanes, items_for(shapes, problem.lanes, problem), Plan::Why::kAsked, 0};
   }
-  if (const int32_t items = items_for(shapes, 1, problem); items > 0) return {1, items, Plan::Why::kShape, 0};
-  const auto rows = rows_for(device);
-  size_t row = 0;
-  while (problem.num_tokens > rows[row].max_tokens) ++row;
-  // From the row that fits back to those with more lanes, which hold more.
-  for (size_t i = row + 1; i-- > 0;) {
-    const int32_t items = items_for(shapes, rows[i].lanes, problem);
-    if (items > 0) return {rows[i].lanes, items, Plan::Why::kRow, rows[row].max_tokens};
+  Plan::Why why = Plan::Why::kShape;
+  int64_t tokens = 0;
+  for (const tuning::GateShape& shape : shapes) {
+    if (!holds(shape, problem)) continue;
+    const int64_t from = problem.num_groups > 1 ? shape.from_grouped : shape.from;
+    if (from > 0 && problem.num_tokens >= from) {
+      return {shape.lanes, shape.items, Plan::Why::kManyTokens, from};
+    }
+    if (from == 0) return {shape.lanes, shape.items, why, tokens};
+    why = Plan::Why::kFewTokens;
+    tokens = from;
   }
   return {device.warp_size, 0, Plan::Why::kShape, 0};
 }
@@ -88,9 +85,11 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
     case Plan::Why::kAsked:
       words += ", as asked for: ";
       break;
-    case Plan::Why::kRow:
-      words += text(": ", problem.num_tokens, " tokens, row of ", device.arch, " up to ");
-      words += plan.row_tokens == tuning::kAnyTokens ? "any number: " : text(plan.row_tokens, ": ");
+    case Plan::Why::kManyTokens:
+      words += text(": ", problem.num_tokens, " tokens, ", plan.tokens, " or more on ", device.arch, ": ");
+      break;
+    case Plan::Why::kFewTokens:
+      words += text(": ", problem.num_tokens, " tokens, fewer than ", plan.tokens, " on ", device.arch, ": ");
       break;
     case Plan::Why::kShape:
       words += text(": ", problem.num_experts, " experts: ");

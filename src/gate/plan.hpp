@@ -1,4 +1,4 @@
-// Which kernel a problem takes on a device, from the rows of tuning/gate.hpp, and why.
+// Which kernel a problem takes on a device, from the lists of tuning/gate.hpp, and why.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@ namespace tokenyard::gate {
 struct Plan {
   int32_t lanes;  // of a token
   int32_t items;  // experts of a lane; 0: in shared memory, a warp a token
-  enum class Why { kAsked, kRow, kShape } why;
-  int64_t row_tokens;  // kRow: up to how many tokens the row goes
+  enum class Why { kAsked, kManyTokens, kFewTokens, kShape } why;
+  int64_t tokens;  // kManyTokens: this many and more; kFewTokens: fewer than another kernel is for
 };
 
-// The rows and the kernels that fit a device.
-std::span<const tuning::GateRow> rows_for(const DeviceProperties& device);
+// The kernels of a device.
 std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device);
 
 Plan plan(const DeviceProperties& device, const Problem& problem);
