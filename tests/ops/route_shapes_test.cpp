@@ -49,6 +49,22 @@ TEST_P(OneLaunch, TakesBatchesUpToItsBorder) {
   }
 }
 
+// Real or padding, in blocks that it fills or not, with room beyond them.
+TEST_P(OneLaunch, TakesOneToken) {
+  RouteShape shape{.gate = {.tokens = 1, .experts = 64, .weights = TY_GATE_RENORMALIZED}};
+  for (const int32_t top_k : {1, 5, 8}) {
+    for (const int64_t padding : {0, 1}) {
+      for (const int32_t block : {1, 128}) {
+        shape.gate.top_k = top_k;
+        shape.gate.padding = padding;
+        shape.block = block;
+        shape.extra_capacity = top_k == 5 ? 300 : 0;
+        EXPECT_TRUE(expect_route_right(device, harness::draw(shape), {.optional_outputs = false}));
+      }
+    }
+  }
+}
+
 // Blocks smaller than a batch need a sum over the experts, others do not.
 TEST_P(OneLaunch, TakesBlocksOfAnySize) {
   for (const int32_t block : {1, 31, 32, 1000}) {
