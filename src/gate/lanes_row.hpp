@@ -210,6 +210,7 @@ class LanesRow {
 
   TY_DEVICE Ranked rank_far(Kept kept) {
     rank_by_keys(gpu_, router_, row_, shared_, slot_, kept);
+    if (kept.is_void) return ranked_void();  // beside a token that is not
     const int32_t rank = rank_held();
     const Key key =
         rank < router_.top_k ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + rank)) : Keys::kNobody;

@@ -42,10 +42,12 @@ TY_DEVICE float lanes_min(Thread& gpu, float value) {
   }
 }
 
+// NaN counts as -inf.
 template <int kLanes, class Thread>
 TY_DEVICE float lanes_highest(Thread& gpu, float value) {
+  value = port::max(value, -kInfinity);
   if constexpr (kLanes == Thread::warp_size) {
-    return of_order(gpu.reduce_max(order_of(port::max(value, -kInfinity))));  // not of NaN
+    return of_order(gpu.reduce_max(order_of(value)));
   } else {
     return port::lanes_max<kLanes>(gpu, value);
   }
