@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -87,6 +90,52 @@ TEST_P(GatePromises, TheOrderOfAllTies) {
     const GateOutputs got = gate_outputs(device, problem);
     EXPECT_EQ(got.ids, (std::vector<int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4})) << experts;
     EXPECT_EQ(got.weights, std::vector<float>(15, 0.0f)) << experts;
+  }
+}
+
+// A token's result does not depend on the tokens beside it: rows of nothing, of a few numbers, of equals, and
+// of numbers far apart, in one warp.
+TEST_P(GatePromises, RowsOfAllKindsSideBySide) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  const auto logit = [](size_t kind, size_t expert, float drawn) {
+    switch (kind) {
+      case 0:
+        return kNan;
+      case 1:
+        return kNothing;
+      case 2:
+        return expert % 23 == 5 ? drawn : kNan;
+      case 3:
+        return expert % 41 == 7 ? drawn : kNothing;
+      case 4:
+        return 1.0f;
+      case 5:
+        return std::ldexp(drawn, static_cast<int>(expert % 60) - 30);
+      default:
+        return drawn;
+    }
+  };
+  GateShape sigmoid = deepseek_v3(1);
+  sigmoid.groups = sigmoid.kept_groups = 0;
+  for (const GateShape& kind : {GateShape{.top_k = 8}, sigmoid, deepseek_v3(1)}) {
+    for (const ty_dtype dtype : {TY_FLOAT32, TY_BFLOAT16}) {
+      for (const int32_t experts : {128, 256, 512}) {
+        GateShape shape = kind;
+        if (shape.groups > 0 && experts != 256) continue;
+        shape.tokens = 56;
+        shape.experts = experts;
+        shape.dtype = dtype;
+        GateProblem problem = harness::draw(shape);
+        for (size_t i = 0; i < problem.logits.size(); ++i) {
+          const size_t token = i / static_cast<size_t>(experts);
+          const size_t expert = i % static_cast<size_t>(experts);
+          problem.logits[i] = logit((token * token + token / 8) % 8, expert, problem.logits[i]);
+        }
+        SCOPED_TRACE(shape.command());
+        expect_gate_right(device, problem);
+      }
+    }
   }
 }
 
