@@ -22,7 +22,8 @@ struct GateShape {
 
 // The kernels there are. Of those that hold the experts, the first that is for so many tokens runs.
 // Measured on an H200 with DeepSeek-V3's 8 of 256 in groups, Kimi-K2's 8 of 384, softmax 8 of 128 and of 256
-// and sigmoid 8 of 256: bench/results/h200-gate-variants.json.
+// and sigmoid 8 of 256, and with 10 of 512, for which sixteen lanes lose at 4096:
+// bench/results/h200-gate-variants.json.
 inline constexpr GateShape kNvidiaGateShapes[] = {
     {1, 8, 0, 0, 0},  {8, 16, 1024, 2049, 2049}, {8, 32, 1024, 2049, 4097}, {16, 32, 1024, 8192, 8192},
     {32, 2, 0, 0, 0}, {32, 4, 0, 0, 0},          {32, 8, 0, 0, 0},          {32, 16, 0, 0, 0},

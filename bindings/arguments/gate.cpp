@@ -101,6 +101,13 @@ int64_t physical_experts(const ty_gate_args& args) {
   return args.replicas == nullptr ? 0 : args.num_physical_experts;
 }
 
+bool has_sizes(const ty_gate_args& args) {
+  constexpr int64_t kMaxColumns = 64 + 64;  // as ty_gate_args says
+  constexpr int64_t kMaxPhysicalExperts = 65536;
+  return args.top_k >= 1 && args.num_shared_experts >= 0 && columns(args) <= kMaxColumns &&
+         physical_experts(args) >= 0 && physical_experts(args) <= kMaxPhysicalExperts;
+}
+
 int64_t id_bound(const ty_gate_args& args) {
   return int64_t{args.replicas == nullptr ? args.num_experts : args.num_physical_experts} +
          args.num_shared_experts;

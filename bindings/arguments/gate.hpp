@@ -47,10 +47,12 @@ void write_to(ty_gate_args& args, const GateOutputs& outputs, ty_device device);
 
 // Columns of ids and weights.
 int64_t columns(const ty_gate_args& args);
-inline constexpr int64_t kMaxColumns = 64 + 64;  // as ty_gate_args says
 
 // Elements of physical_counts.
 int64_t physical_experts(const ty_gate_args& args);
+
+// Whether outputs of these sizes are worth memory: else the library refuses the call.
+bool has_sizes(const ty_gate_args& args);
 
 // All ids are below it.
 int64_t id_bound(const ty_gate_args& args);

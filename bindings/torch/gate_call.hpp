@@ -25,13 +25,12 @@ class Gate {
 
   const ty_gate_args& args() const { return args_; }
 
-  // New tensors for the outputs. With arguments that allow no size nothing is allocated: the library says
-  // what is wrong with them.
+  // New tensors for the outputs, ids first. With arguments that allow no size nothing is allocated: the
+  // library says what is wrong with them.
   Tensor ids(std::optional<ScalarType> dtype) const { return chosen(dtype.value_or(ScalarType::Int)); }
   Tensor weights() const { return chosen(ScalarType::Float); }
   Tensor counts() const { return place_.empty({args_.num_experts}, ScalarType::Int); }
   Tensor physical_counts() const {
-    if (binding::physical_experts(args_) < 0) run();
     return place_.empty({binding::physical_experts(args_)}, ScalarType::Int);
   }
 
@@ -41,8 +40,7 @@ class Gate {
 
  private:
   Tensor chosen(ScalarType dtype) const {
-    if (args_.top_k < 1 || args_.num_shared_experts < 0 || binding::columns(args_) > binding::kMaxColumns)
-      run();
+    if (!binding::has_sizes(args_)) run();
     return place_.empty({args_.num_tokens, binding::columns(args_)}, dtype);
   }
 

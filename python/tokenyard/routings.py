@@ -84,8 +84,12 @@ def _jsonl(path, name, layer):
                 raise ValueError(f"{path}:{number}: {error}, expected an object a line") from None
             if not isinstance(record, dict):
                 raise ValueError(f"{path}:{number}: holds {record!r}, expected an object a line")
-            if name in record:
-                layers.setdefault(record.get("layer"), []).append(record[name])
+            if name not in record:
+                continue
+            of_layer = record.get("layer")
+            if isinstance(of_layer, (list, dict)):
+                raise ValueError(f"{path}:{number}: layer is {of_layer}, expected a number or a name")
+            layers.setdefault(of_layer, []).append(record[name])
     return _rows(path, layers[_choose(path, "layer", layer, list(layers))])
 
 
@@ -95,7 +99,7 @@ def _rows(path, rows):
     for row in rows:
         tokens += row if isinstance(row, list) and row and isinstance(row[0], list) else [row]
     for token in tokens:
-        if not isinstance(token, list):
+        if not isinstance(token, list) or any(isinstance(expert, (list, dict)) for expert in token):
             raise ValueError(f"{path}: holds {token!r}, expected a token's ids: write them as a list, also one")
     lengths = {len(token) for token in tokens}
     if len(lengths) > 1:

@@ -1,5 +1,6 @@
 #include "gate/plan.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "gate/router.hpp"
@@ -73,8 +74,8 @@ Plan plan(const DeviceProperties& device, const Problem& problem) {
       return {shape.lanes, shape.items, Plan::Why::kManyTokens, from};
     }
     if (from == 0) return {shape.lanes, shape.items, why, tokens};
+    tokens = why == Plan::Why::kFewTokens ? std::min(tokens, from) : from;
     why = Plan::Why::kFewTokens;
-    tokens = from;
   }
   return {device.warp_size, 0, Plan::Why::kShape, 0};
 }

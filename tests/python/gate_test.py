@@ -185,6 +185,11 @@ REFUSED = {
         {"replicas": MAP.view(8, 1), "num_replicas": MAP, "num_physical_experts": -1},
         "num_physical_experts is -1, expected 1 to",
     ),
+    "many physical": (
+        lambda: (logits(4, 8), 2),
+        {"replicas": MAP.view(8, 1), "num_replicas": MAP, "num_physical_experts": 2**31 - 1},
+        "num_physical_experts is 2147483647, expected 1 to",
+    ),
 }
 
 

@@ -104,6 +104,9 @@ def test_says_what_is_wrong_with_a_file(tmp_path):
         (7, "a.jsonl:1: holds 7, expected an object a line"),
         ({"topk_ids": 7}, "holds 7, expected a token's ids"),
         ({"topk_ids": [[1, 2], 7]}, "holds 7, expected a token's ids"),
+        ({"topk_ids": [7, [1, 2]]}, r"holds \[7, \[1, 2\]\], expected a token's ids"),
+        ({"topk_ids": [[1, [2]]]}, r"holds \[1, \[2\]\], expected a token's ids"),
+        ({"topk_ids": [1, 2], "layer": [1]}, r"a.jsonl:1: layer is \[1\], expected a number or a name"),
         ({"topk_ids": [[1, None]]}, r"holds object of shape \[1, 2\], expected integers"),
     ],
 )
