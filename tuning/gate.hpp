@@ -12,35 +12,79 @@ inline constexpr int kGateThreads = 128;
 inline constexpr int kGateAnyThreads = 128;
 inline constexpr int kGateAnyLargeThreads = 64;
 
-// A kernel: lanes that share a token, experts that each of them holds in registers, and threads that a
-// multiprocessor should hold at once, which bounds its registers; 0: as many as it gets. It is for batches of
-// so many tokens and more, where the choice is by groups for more than others.
+// What a kernel serves: 16-bit logits without a bias or groups, whose experts are sorted as packed words;
+// anything without groups; anything with groups.
+inline constexpr unsigned kPacked = 1;
+inline constexpr unsigned kUngrouped = 2;
+inline constexpr unsigned kGrouped = 4;
+
+// A kernel: lanes that share a token, experts that each of them holds in registers, threads that a
+// multiprocessor should hold at once, which bounds its registers (0: as many as it gets), what it serves, and
+// for batches of how many tokens and more.
 struct GateShape {
   int32_t lanes, items, resident;
-  int64_t from, from_grouped;
+  unsigned serves;
+  int64_t from;
 };
 
-// The kernels there are. Of those that hold the experts, the first that is for so many tokens runs.
-// Measured on an H200 with DeepSeek-V3's 8 of 256 in groups, Kimi-K2's 8 of 384, softmax 8 of 128 and of 256
-// and sigmoid 8 of 256, and with 10 of 512, for which sixteen lanes lose at 4096:
+// In the order in which they are preferred: the first that serves the problem, holds its experts and is for
+// so many tokens runs. Measured on an H200 with DeepSeek-V3's 8 of 256 in groups, Kimi-K2's 8 of 384, softmax
+// 8 of 128 and of 256 and sigmoid 8 of 256, and with 10 of 512, for which sixteen lanes lose at 4096:
 // bench/results/h200-gate-variants.json.
 inline constexpr GateShape kNvidiaGateShapes[] = {
-    {1, 8, 0, 0, 0},  {8, 16, 1024, 2049, 2049}, {8, 32, 1024, 2049, 4097}, {16, 32, 1024, 8192, 8192},
-    {32, 2, 0, 0, 0}, {32, 4, 0, 0, 0},          {32, 8, 0, 0, 0},          {32, 16, 0, 0, 0},
+    {1, 8, 0, kUngrouped, 0},
+    {8, 16, 1024, kPacked, 1025},
+    {8, 32, 1024, kUngrouped, 8193},
+    {8, 32, 1024, kPacked, 1025},
+    {8, 16, 1024, kUngrouped | kGrouped, 2049},
+    {8, 32, 1024, kGrouped, 4097},
+    {8, 32, 1024, kUngrouped, 2049},
+    {16, 32, 1024, kUngrouped, 8192},
+    {32, 2, 0, kPacked, 0},
+    {32, 4, 0, kPacked, 0},
+    {32, 8, 0, kPacked, 0},
+    {32, 2, 0, kUngrouped | kGrouped, 0},
+    {32, 4, 0, kUngrouped | kGrouped, 0},
+    {32, 8, 0, kUngrouped | kGrouped, 0},
+    {32, 16, 0, kUngrouped | kGrouped, 1025},
+    {32, 16, 0, kPacked, 0},
+    {32, 16, 0, kUngrouped | kGrouped, 0},
 };
 
 // AMD: by count, not measured.
 inline constexpr GateShape kAmdGateShapes[] = {
-    {1, 8, 0, 0, 0},  {32, 4, 0, 4097, 4097}, {32, 8, 0, 4097, 4097}, {64, 1, 0, 0, 0},
-    {64, 2, 0, 0, 0}, {64, 4, 0, 0, 0},       {64, 8, 0, 0, 0},
+    {1, 8, 0, kUngrouped, 0},
+    {8, 16, 0, kPacked, 4097},
+    {8, 32, 0, kPacked, 4097},
+    {32, 4, 0, kUngrouped | kGrouped, 4097},
+    {32, 8, 0, kUngrouped | kGrouped, 4097},
+    {64, 1, 0, kUngrouped | kGrouped, 0},
+    {64, 2, 0, kUngrouped | kGrouped, 0},
+    {64, 4, 0, kUngrouped | kGrouped, 0},
+    {64, 8, 0, kUngrouped | kGrouped, 0},
 };
 
 // The executor: one of each kind, and those with many experts a lane, at sizes that it can run in a moment.
 inline constexpr GateShape kSimt32GateShapes[] = {
-    {1, 8, 0, 0, 0},  {8, 16, 0, 9, 9}, {8, 32, 0, 9, 17}, {16, 32, 0, 9, 9},
-    {32, 2, 0, 0, 0}, {32, 8, 0, 0, 0}, {32, 16, 0, 0, 0},
+    {1, 8, 0, kUngrouped, 0},
+    {8, 16, 0, kPacked, 9},
+    {8, 32, 0, kPacked, 17},
+    {8, 16, 0, kUngrouped | kGrouped, 9},
+    {8, 32, 0, kGrouped, 17},
+    {8, 32, 0, kUngrouped, 9},
+    {16, 32, 0, kUngrouped, 9},
+    {32, 2, 0, kPacked, 0},
+    {32, 16, 0, kPacked, 0},
+    {32, 2, 0, kUngrouped | kGrouped, 0},
+    {32, 8, 0, kUngrouped | kGrouped, 0},
+    {32, 16, 0, kUngrouped | kGrouped, 0},
 };
 inline constexpr GateShape kSimt64GateShapes[] = {
-    {1, 8, 0, 0, 0}, {32, 8, 0, 9, 9}, {64, 1, 0, 0, 0}, {64, 8, 0, 0, 0}};
+    {1, 8, 0, kUngrouped, 0},
+    {8, 32, 0, kPacked, 9},
+    {32, 8, 0, kUngrouped | kGrouped, 9},
+    {64, 1, 0, kUngrouped | kGrouped, 0},
+    {64, 8, 0, kUngrouped | kGrouped, 0},
+};
 
 }  // namespace tokenyard::tuning

@@ -1,18 +1,17 @@
-// gate with a token in the registers of a few lanes: see lanes_row.hpp.
+// gate with a token in the registers of a few lanes: see lanes_row.hpp and packed_row.hpp.
 #pragma once
 
 #include <cstdint>
 
-#include "gate/lanes_row.hpp"
+#include "gate/chosen.hpp"
 #include "gate/outputs.hpp"
 #include "gate/router.hpp"
-#include "gate/row_shape.hpp"
 #include "gate/weights.hpp"
 #include "port/port.hpp"
 
 namespace tokenyard::gate {
 
-template <class Shape, int kThreads, int kResident>
+template <template <class, class, int> class RowOf, class Shape, int kThreads, int kResident>
 struct LanesGate {
   static constexpr int threads = kThreads;
   static constexpr int resident = kResident;
@@ -21,7 +20,9 @@ struct LanesGate {
   static constexpr int kTokens = kThreads / Shape::kLanes;  // of a block
 
   template <class Thread>
-  using Shared = RowShared<Thread, Shape, kTokens>;
+  using Row = RowOf<Thread, Shape, kTokens>;
+  template <class Thread>
+  using Shared = typename Row<Thread>::Shared;
 
   Router<typename Shape::Logit> router;
   WeightRule rule;
@@ -38,8 +39,8 @@ struct LanesGate {
     const auto num_tokens = static_cast<unsigned>(router.num_tokens);
     if (token / kTokensOfWarp * kTokensOfWarp >= num_tokens) return;  // the whole warp
     const bool exists = token < num_tokens;
-    LanesRow<Thread, Shape, kTokens> row(gpu, router, rule, gpu.template shared<Shared<Thread>>(),
-                                         router.row(exists ? token : num_tokens - 1), gpu.thread_at_hand());
+    Row<Thread> row(gpu, router, rule, gpu.template shared<Shared<Thread>>(),
+                    router.row(exists ? token : num_tokens - 1), gpu.thread_at_hand());
     const Chosen chosen = row.choose();
     if (out.is_plain) [[likely]] {
       if (exists && chosen.rank < out.top_k) out.put_plain(token, chosen.rank, chosen.expert, chosen.weight);
@@ -50,8 +51,8 @@ struct LanesGate {
 
  private:
   // With all that a call may ask for. A token below 0 does not exist.
-  template <class Thread, class Row>
-  TY_DEVICE void write(Thread& gpu, Row& row, int64_t token, const Chosen& chosen) const {
+  template <class Thread>
+  TY_DEVICE void write(Thread& gpu, Row<Thread>& row, int64_t token, const Chosen& chosen) const {
     const bool is_chosen = chosen.rank < out.top_k;
     const bool is_real = token >= 0 && out.is_real(token);
     if (is_real && is_chosen) out.put_expert(gpu, token, chosen.rank, chosen.expert, chosen.weight);

@@ -1,15 +1,18 @@
 // gate for few experts without a bias: a thread a token, all in registers, no thread needs another.
 //
-//   logits ─▶ keys, all different ─▶ sorted by a network ─▶ the first K ─▶ weights
+//   logits ─▶ keys, all different ─▶ sorted by a network, or the two best ─▶ the first K ─▶ weights
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gate/outputs.hpp"
+#include "gate/packed_key.hpp"
 #include "gate/router.hpp"
 #include "gate/row_chunk.hpp"
 #include "gate/row_key.hpp"
 #include "gate/selection.hpp"
+#include "gate/sort.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
 #include "port/floats.hpp"
@@ -29,13 +32,15 @@ struct ThreadGate {
   struct Shared {};
 
   Router<Logit> router;
-  bool loads_row;  // at once
+  bool loads_row;     // at once
+  bool stores_pairs;  // of a plain call with K = 2
   WeightRule rule;
   Outputs out;
 
   explicit ThreadGate(const Problem& problem)
       : router(problem),
         loads_row(problem.num_experts == kItems && loads_whole_chunks(problem, kItems)),
+        stores_pairs(Outputs(problem).stores_plain_pairs()),
         rule(problem),
         out(problem) {}
 
@@ -46,19 +51,19 @@ struct ThreadGate {
         static_cast<unsigned>(gpu.block()) * kThreads + static_cast<unsigned>(gpu.thread());
     if (token >= static_cast<unsigned>(router.num_tokens)) return;
     const Result result = choose(router.row(token));
-    if (out.is_plain) {
-#pragma unroll
-      for (int rank = 0; rank < kMaxK; ++rank) {
-        if (rank > 0 && rank >= out.top_k) break;
-        out.put_plain(token, rank, Keys::expert(result.key[rank]), result.weight[rank]);
-      }
+    if (kMaxK == 2 && stores_pairs) [[likely]] {
+      out.put_plain_pair(token, {Keys::expert(result.key[0]), Keys::expert(result.key[1])},
+                         {result.weight[0], result.weight[1]});
     } else {
       write(gpu, token, result);
     }
   }
 
  private:
-  using Keys = RowKey<Logit, false>;
+  static constexpr bool kPacks = sizeof(Logit) == 2;
+  using Keys = std::conditional_t<kPacks, PackedKey<Logit>, RowKey<Logit, false>>;
+
+  using Logits = Chunk<Logit, kItems>;
 
   // By rank.
   struct Result {
@@ -66,36 +71,61 @@ struct ThreadGate {
     float weight[kMaxK];
   };
 
+  static TY_DEVICE_SELDOM Logits load_each(const Logit* row, int32_t num_experts) {
+    Logits logits;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) logits.put(i, i < num_experts ? row[i] : kMinusInfinity<Logit>);
+    return logits;
+  }
+
   TY_DEVICE Result choose(const Logit* row) const {
-    Chunk<Logit, kItems> logits;
-    if (loads_row) {
+    Logits logits;
+    if (loads_row) [[likely]] {
       logits.load(row);
     } else {
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) logits.put(i, i < router.num_experts ? row[i] : kMinusInfinity<Logit>);
+      logits = load_each(row, router.num_experts);
     }
     Result result;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) result.key[i] = Keys::of(port::max(logits[i], -kInfinity), i);
-    sort(result.key);
-    weigh(logits, result);
+    make_keys(logits, result.key);
+    if constexpr (kMaxK == 2) {
+      put_two_highest_first<kItems>(result.key);
+    } else {
+      sort<kItems>(result.key);
+    }
+    if constexpr (kMaxK == 2 && kOfChosen) {
+      weigh_two(result);
+    } else {
+      weigh(logits, result);
+    }
     return result;
   }
 
-  // Batcher's odd-even merge sort, the highest first.
-  static TY_DEVICE void sort(typename Keys::Type (&key)[kItems]) {
-    constexpr int kPairs[][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6},
-                                 {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5}, {2, 6}, {3, 7},
-                                 {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
+  static TY_DEVICE void make_keys(const Logits& logits, typename Keys::Type (&key)[kItems]) {
+    if constexpr (kPacks) {
 #pragma unroll
-    for (const auto& [a, b] : kPairs) {
-      const auto higher = key[a] > key[b] ? key[a] : key[b];
-      key[b] = key[a] > key[b] ? key[b] : key[a];
-      key[a] = higher;
+      for (int i = 0; i < kItems; i += 2) {
+        Keys::of_pair(port::numbers_of_pair<Logit>(logits.pair(i / 2)), i, key + i);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) key[i] = Keys::of(port::max(logits[i], -kInfinity), i);
     }
   }
 
-  TY_DEVICE void weigh(const Chunk<Logit, kItems>& logits, Result& result) const {
+  // The same as weigh(), of 1 and the second's power, whose sum is 1 to 2.
+  TY_DEVICE void weigh_two(Result& result) const {
+    const float highest = Keys::value(result.key[0]);
+    const float power = exp_of_distance(Keys::value(result.key[1]), highest);
+    const float second = out.top_k > 1 ? power : 0;
+    const float sum = 1.0f + second;
+    float share = port::divide_by_one_to_two(second, sum);
+    if (second < 0x1p-100f && second > 0) [[unlikely]]
+      share = second / sum;
+    result.weight[0] = highest > -kInfinity ? port::divide_by_one_to_two(1.0f, sum) * rule.scale : 0;
+    result.weight[1] = second > 0 ? share * rule.scale : 0;
+  }
+
+  TY_DEVICE void weigh(const Logits& logits, Result& result) const {
     const float highest = Keys::value(result.key[0]);
     float sum_of_row = 0;
     if (!kOfChosen && rule.needs_row_total()) {

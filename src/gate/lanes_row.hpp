@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "gate/chosen.hpp"
 #include "gate/order.hpp"
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
@@ -18,6 +19,7 @@
 #include "gate/row_ranks.hpp"
 #include "gate/row_shape.hpp"
 #include "gate/row_survivors.hpp"
+#include "gate/row_total.hpp"
 #include "gate/row_values.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
@@ -25,13 +27,6 @@
 #include "port/port.hpp"
 
 namespace tokenyard::gate {
-
-// What a lane has of its token's result: nothing where the rank is K or beyond.
-struct Chosen {
-  int32_t rank;
-  int32_t expert;
-  float weight;
-};
 
 // Of one token. `thread` is the thread's number in its block, of which the first kTokens * kLanes have a row.
 // Every lane of the warp goes the whole way.
@@ -62,7 +57,10 @@ class LanesRow {
     }
     Values values = loader.load(gpu_);
     gpu_.sync_warp();
-    if (rule_.needs_row_total()) add_up_row(values);
+    if (rule_.needs_row_total()) {  // softmax: values are the logits
+      highest_ = lanes_highest<kLanes>(gpu_, highest_of<Shape::kItems>(values.item));
+      total_ = row_total<Shape>(gpu_, values.item, highest_);
+    }
     const Bound bound = bound_of(values);
     const Kept kept = survivors_.keep(router_, row_, values, bound.value, bound.takes_part);
     return weigh(Shape::kWide ? rank_wide(loader, kept, values, bound)
@@ -104,27 +102,6 @@ class LanesRow {
     float logit;
     float numerator;
   };
-
-  // Softmax over all: values are the logits.
-  TY_DEVICE void add_up_row(const Values& values) {
-    highest_ = lanes_highest<kLanes>(gpu_, highest_of<Shape::kItems>(values.item));
-    float of_chunk[Shape::kChunks];
-#pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) {
-      float term[Shape::kChunk];
-#pragma unroll
-      for (int i = 0; i < Shape::kChunk; ++i) {
-        const float x = values.item[c * Shape::kChunk + i];
-        term[i] = x == x ? exp_of_distance(x, highest_) : 0;
-      }
-      of_chunk[c] = port::tree_sum<Shape::kChunk>(term);
-    }
-    if constexpr (Shape::kGrouped) {
-      total_ = port::lanes_tree_sum<kLanes>(gpu_, port::tree_sum<Shape::kChunks>(of_chunk));
-    } else {
-      total_ = port::lanes_tree_sum<kLanes>(gpu_, of_chunk);
-    }
-  }
 
   // What K experts reach; -inf if that is not easily told. Leaves no value NaN.
   TY_DEVICE Bound bound_of(Values& values) {

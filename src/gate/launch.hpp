@@ -11,6 +11,8 @@
 #include "gate/kernel_any.hpp"
 #include "gate/kernel_lanes.hpp"
 #include "gate/kernel_thread.hpp"
+#include "gate/lanes_row.hpp"
+#include "gate/packed_row.hpp"
 #include "gate/plan.hpp"
 #include "runtime/backend.hpp"
 #include "runtime/text.hpp"
@@ -58,9 +60,9 @@ class Launcher {
 
   template <class Logit>
   static Status run_plan(const Call& call) {
-    if (call.plan.items > 0) return run_shape<Logit>(call);
-    if (call.plan.lanes == kWarp) return run_any<Logit>(call);
-    return no_kernel(call);
+    if (call.plan.shape == Plan::kAnyShape) return run_any<Logit>(call);
+    if (call.plan.shape == Plan::kNoShape) return no_kernel(call);
+    return run_shape<Logit>(call);
   }
 
   static Status no_kernel(const Call& call) {
@@ -73,45 +75,60 @@ class Launcher {
   // The kernel of the plan's shape, from the one with this index on.
   template <class Logit, size_t kIndex = 0>
   static Status run_shape(const Call& call) {
-    constexpr tuning::GateShape shape = kShapes[kIndex];
-    if (call.plan.lanes == shape.lanes && call.plan.items == shape.items) {
-      if constexpr (shape.lanes == 1) {
-        return run_thread<Logit>(call);
-      } else {
-        return run_lanes<Logit, shape>(call);
-      }
-    }
     if constexpr (kIndex + 1 < std::size(kShapes)) {
-      return run_shape<Logit, kIndex + 1>(call);
+      if (call.plan.shape != static_cast<int32_t>(kIndex)) return run_shape<Logit, kIndex + 1>(call);
+    }
+    constexpr tuning::GateShape shape = kShapes[kIndex];
+    if constexpr (shape.lanes == 1) {
+      return run_thread<Logit>(call);
+    } else if constexpr (shape.serves != tuning::kPacked) {
+      return run_lanes<Logit, shape>(call);
+    } else if constexpr (sizeof(Logit) == 2) {
+      return launch_ungrouped<PackedRow, Logit, shape>(call);
     } else {
       return no_kernel(call);
     }
   }
 
+  // Experts are chosen by selection values.
   template <class Logit, tuning::GateShape kShape>
   static Status run_lanes(const Call& call) {
     using enum Selection;
     const Problem& problem = call.problem;
-    const bool grouped = problem.num_groups > 1;
     const Weighting weighting = weighting_of(problem);
-    if (problem.bias == nullptr) {
-      if (grouped) return launch_grouped<Logit, kShape, kLogit, Weighting::kSoftmaxOfRow>(call);
-      if (weighting == Weighting::kSigmoid) {
-        return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSigmoid>(call);
+    if (problem.num_groups > 1) {
+      if constexpr ((kShape.serves & tuning::kGrouped) != 0) {
+        if (problem.bias == nullptr) {
+          return launch_grouped<Logit, kShape, kLogit, Weighting::kSoftmaxOfRow>(call);
+        }
+        if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
+          return launch_lanes<LanesRow, Logit, kShape, kSigmoid, Grouping::kEight, Weighting::kSigmoid>(call);
+        }
+        return launch_grouped<Logit, kShape, kSigmoid, Weighting::kSigmoid>(call);
       }
-      if (weighting == Weighting::kSoftmaxOfRow) {
-        return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSoftmaxOfRow>(call);
-      }
-      return launch_lanes<Logit, kShape, kLogit, Grouping::kNone, Weighting::kSoftmaxOfChosen>(call);
+    } else if constexpr ((kShape.serves & tuning::kUngrouped) != 0) {
+      if (problem.bias == nullptr) return launch_ungrouped<LanesRow, Logit, kShape>(call);
+      return weighting == Weighting::kSqrtSoftplus
+                 ? launch_lanes<LanesRow, Logit, kShape, kSqrtSoftplus, Grouping::kNone,
+                                Weighting::kSqrtSoftplus>(call)
+                 : launch_lanes<LanesRow, Logit, kShape, kSigmoid, Grouping::kNone, Weighting::kSigmoid>(
+                       call);
     }
-    if (weighting == Weighting::kSqrtSoftplus) {
-      return launch_lanes<Logit, kShape, kSqrtSoftplus, Grouping::kNone, Weighting::kSqrtSoftplus>(call);
+    return no_kernel(call);
+  }
+
+  // Neither a bias nor groups.
+  template <template <class, class, int> class Row, class Logit, tuning::GateShape kShape>
+  static Status launch_ungrouped(const Call& call) {
+    using enum Weighting;
+    switch (weighting_of(call.problem)) {
+      case kSigmoid:
+        return launch_lanes<Row, Logit, kShape, Selection::kLogit, Grouping::kNone, kSigmoid>(call);
+      case kSoftmaxOfRow:
+        return launch_lanes<Row, Logit, kShape, Selection::kLogit, Grouping::kNone, kSoftmaxOfRow>(call);
+      default:
+        return launch_lanes<Row, Logit, kShape, Selection::kLogit, Grouping::kNone, kSoftmaxOfChosen>(call);
     }
-    if (!grouped) return launch_lanes<Logit, kShape, kSigmoid, Grouping::kNone, Weighting::kSigmoid>(call);
-    if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
-      return launch_lanes<Logit, kShape, kSigmoid, Grouping::kEight, Weighting::kSigmoid>(call);
-    }
-    return launch_grouped<Logit, kShape, kSigmoid, Weighting::kSigmoid>(call);
   }
 
   // Any number of groups: wide lanes only.
@@ -120,15 +137,15 @@ class Launcher {
     if constexpr (kShape.lanes < 32) {
       return no_kernel(call);
     } else {
-      return launch_lanes<Logit, kShape, kSelection, Grouping::kAny, kWeighting>(call);
+      return launch_lanes<LanesRow, Logit, kShape, kSelection, Grouping::kAny, kWeighting>(call);
     }
   }
 
-  template <class Logit, tuning::GateShape kShape, Selection kSelection, Grouping kGrouping,
-            Weighting kWeighting>
+  template <template <class, class, int> class Row, class Logit, tuning::GateShape kShape,
+            Selection kSelection, Grouping kGrouping, Weighting kWeighting>
   static Status launch_lanes(const Call& call) {
     using Shape = RowShape<Logit, kShape.lanes, kShape.items, kSelection, kGrouping, kWeighting>;
-    using Kernel = LanesGate<Shape, tuning::kGateThreads, kShape.resident>;
+    using Kernel = LanesGate<Row, Shape, tuning::kGateThreads, kShape.resident>;
     return Port::launch(Kernel(call.problem), blocks_for(call.problem.num_tokens, Kernel::kTokens),
                         call.stream);
   }

@@ -10,12 +10,20 @@
 namespace tokenyard::gate {
 namespace {
 
+// What of GateShape::serves the problem may be served by.
+unsigned kinds_of(const Problem& problem) {
+  if (problem.num_groups > 1) return tuning::kGrouped;
+  const bool packs = problem.logits_dtype != TY_FLOAT32 && problem.bias == nullptr;
+  return packs ? tuning::kUngrouped | tuning::kPacked : tuning::kUngrouped;
+}
+
 // Whether a kernel with so many experts a lane serves the problem, size apart: those options that models
 // combine. Launcher::run_shape() compiles the same ones.
 bool suits(const tuning::GateShape& shape, const Problem& problem) {
+  if ((shape.serves & kinds_of(problem)) == 0) return false;
   const bool biased = problem.bias != nullptr;
   const bool grouped = problem.num_groups > 1;
-  if (shape.lanes == 1) return !biased && !grouped;
+  if (shape.lanes == 1) return !biased;
   const bool wide = shape.lanes >= 32;
   if (problem.top_k > (wide ? 32 : shape.lanes)) return false;
   if (!loads_whole_chunks(problem, shape.items)) return false;
@@ -41,12 +49,12 @@ bool holds(const tuning::GateShape& shape, const Problem& problem) {
   return shape.lanes * shape.items >= problem.num_experts && suits(shape, problem);
 }
 
-// Experts of a lane in the smallest kernel with so many lanes that serves the problem; 0 if none does.
-int32_t items_for(std::span<const tuning::GateShape> shapes, int32_t lanes, const Problem& problem) {
-  for (const tuning::GateShape& shape : shapes) {
-    if (shape.lanes == lanes && holds(shape, problem)) return shape.items;
+// The first kernel with so many lanes that serves the problem.
+int32_t shape_for(std::span<const tuning::GateShape> shapes, int32_t lanes, const Problem& problem) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].lanes == lanes && holds(shapes[i], problem)) return static_cast<int32_t>(i);
   }
-  return 0;
+  return Plan::kNoShape;
 }
 
 }  // namespace
@@ -63,21 +71,22 @@ std::span<const tuning::GateShape> shapes_for(const DeviceProperties& device) {
 Plan plan(const DeviceProperties& device, const Problem& problem) {
   const auto shapes = shapes_for(device);
   if (problem.lanes != 0) {
-    return {problem.lanes, items_for(shapes, problem.lanes, problem), Plan::Why::kAsked, 0};
+    const int32_t shape = shape_for(shapes, problem.lanes, problem);
+    const bool any = shape == Plan::kNoShape && problem.lanes == device.warp_size;
+    return {any ? Plan::kAnyShape : shape, problem.lanes, Plan::Why::kAsked, 0};
   }
   Plan::Why why = Plan::Why::kShape;
   int64_t tokens = 0;
-  for (const tuning::GateShape& shape : shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const tuning::GateShape& shape = shapes[i];
     if (!holds(shape, problem)) continue;
-    const int64_t from = problem.num_groups > 1 ? shape.from_grouped : shape.from;
-    if (from > 0 && problem.num_tokens >= from) {
-      return {shape.lanes, shape.items, Plan::Why::kManyTokens, from};
-    }
-    if (from == 0) return {shape.lanes, shape.items, why, tokens};
-    tokens = why == Plan::Why::kFewTokens ? std::min(tokens, from) : from;
+    const auto index = static_cast<int32_t>(i);
+    if (shape.from == 0) return {index, shape.lanes, why, tokens};
+    if (problem.num_tokens >= shape.from) return {index, shape.lanes, Plan::Why::kManyTokens, shape.from};
+    tokens = why == Plan::Why::kFewTokens ? std::min(tokens, shape.from) : shape.from;
     why = Plan::Why::kFewTokens;
   }
-  return {device.warp_size, 0, Plan::Why::kShape, 0};
+  return {Plan::kAnyShape, device.warp_size, Plan::Why::kShape, 0};
 }
 
 std::string describe(const Plan& plan, const DeviceProperties& device, const Problem& problem) {
@@ -96,9 +105,11 @@ std::string describe(const Plan& plan, const DeviceProperties& device, const Pro
       words += text(": ", problem.num_experts, " experts: ");
       break;
   }
-  if (plan.items == 0 && plan.lanes != device.warp_size) return words + "no kernel holds these experts";
-  if (plan.items == 0) return words + "selection values in shared memory, for any shape";
-  return words + text("a lane holds up to ", plan.items, " experts in registers");
+  if (plan.shape == Plan::kNoShape) return words + "no kernel holds these experts";
+  if (plan.shape == Plan::kAnyShape) return words + "selection values in shared memory, for any shape";
+  const tuning::GateShape& shape = shapes_for(device)[static_cast<size_t>(plan.shape)];
+  words += text("a lane holds up to ", shape.items, " experts in registers");
+  return shape.serves == tuning::kPacked ? words + ", packed and sorted" : words;
 }
 
 }  // namespace tokenyard::gate

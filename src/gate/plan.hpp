@@ -12,10 +12,13 @@
 namespace tokenyard::gate {
 
 struct Plan {
+  int32_t shape;  // its place in the device's list; kAnyShape or kNoShape
   int32_t lanes;  // of a token
-  int32_t items;  // experts of a lane; 0: in shared memory, a warp a token
   enum class Why { kAsked, kManyTokens, kFewTokens, kShape } why;
   int64_t tokens;  // kManyTokens: this many and more; kFewTokens: fewer than another kernel is for
+
+  static constexpr int32_t kAnyShape = -1;  // selection values in shared memory, a warp a token
+  static constexpr int32_t kNoShape = -2;   // none with so many lanes
 };
 
 // The kernels of a device.

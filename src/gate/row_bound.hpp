@@ -5,6 +5,7 @@
 
 #include "gate/order.hpp"
 #include "gate/row_shape.hpp"
+#include "gate/sort.hpp"
 #include "port/collectives.hpp"
 #include "port/floats.hpp"
 #include "port/port.hpp"
@@ -51,12 +52,6 @@ TY_DEVICE float lanes_highest(Thread& gpu, float value) {
   } else {
     return port::lanes_max<kLanes>(gpu, value);
   }
-}
-
-TY_DEVICE void put_higher_first(float& a, float& b) {
-  const float lower = port::min(a, b);
-  a = port::max(a, b);
-  b = lower;
 }
 
 // Narrow lanes: the four best of the parts of as many lanes as leave K of them in all, and of these fours the

@@ -39,6 +39,9 @@ class Chunk {
     }
   }
 
+  // Of 16-bit numbers, two: 2i in the lower half.
+  TY_DEVICE uint32_t pair(int i) const { return words_.word[i]; }
+
   TY_DEVICE float operator[](int i) const {
     if constexpr (sizeof(T) == 4) {
       return std::bit_cast<float>(words_.word[i]);

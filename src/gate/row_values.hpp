@@ -27,17 +27,29 @@ class RowLoader {
   TY_DEVICE RowLoader(const Router<Logit>& router, const Logit* row, int lane)
       : router_(router), row_(row), lane_(lane) {}
 
+  // A chunk as it is; -inf where there is none.
+  using Logits = Chunk<Logit, Shape::kChunk>;
+  TY_DEVICE Logits load_logits(int c) const {
+    Logits logits;
+    if (is_there(c)) {
+      logits.load(row_ + Shape::first_of_chunk(lane_, c));
+    } else {
+      logits.fill(kMinusInfinity<Logit>);
+    }
+    return logits;
+  }
+
   // What is not there is -inf. NaN, and what selection_value() makes of infinities, is left.
   template <class Thread>
   TY_DEVICE Values load(Thread& gpu) const {
     Logits logits[Shape::kChunks];
 #pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) logits[c] = load_logits(row_, c);
+    for (int c = 0; c < Shape::kChunks; ++c) logits[c] = load_logits(c);
     Values values;
 #pragma unroll
     for (int c = 0; c < Shape::kChunks; ++c) {
       Bias bias;
-      if constexpr (Shape::kBiased) bias = load_bias(router_.bias, c);
+      if constexpr (Shape::kBiased) bias = load_bias(c);
 #pragma unroll
       for (int i = 0; i < Shape::kChunk; ++i) {
         float& value = values.item[c * Shape::kChunk + i];
@@ -58,7 +70,7 @@ class RowLoader {
     float highest = -kInfinity;
 #pragma unroll 1
     for (int c = 0; c < Shape::kChunks; ++c) {
-      const Logits logits = loader.load_logits(row, c);
+      const Logits logits = loader.load_logits(c);
 #pragma unroll
       for (int i = 0; i < Shape::kChunk; ++i) highest = port::max(highest, port::abs(logits[i]));
     }
@@ -66,8 +78,8 @@ class RowLoader {
     if (Shape::kSelection == Selection::kSigmoid && highest >= kLarge) {
 #pragma unroll
       for (int c = 0; c < Shape::kChunks; ++c) {
-        const Logits logits = loader.load_logits(row, c);
-        const Bias bias = loader.load_bias(router.bias, c);
+        const Logits logits = loader.load_logits(c);
+        const Bias bias = loader.load_bias(c);
 #pragma unroll
         for (int i = 0; i < Shape::kChunk; ++i) {
           float& value = values.item[c * Shape::kChunk + i];
@@ -98,27 +110,16 @@ class RowLoader {
   }
 
  private:
-  using Logits = Chunk<Logit, Shape::kChunk>;
   using Bias = Chunk<float, Shape::kChunk>;
 
   TY_DEVICE bool is_there(int c) const {
     return Shape::kIsFull || Shape::first_of_chunk(lane_, c) < router_.num_experts;
   }
 
-  TY_DEVICE Logits load_logits(const Logit* row, int c) const {
-    Logits logits;
-    if (is_there(c)) {
-      logits.load(row + Shape::first_of_chunk(lane_, c));
-    } else {
-      logits.fill(kMinusInfinity<Logit>);
-    }
-    return logits;
-  }
-
-  TY_DEVICE Bias load_bias(const float* all, int c) const {
+  TY_DEVICE Bias load_bias(int c) const {
     Bias bias;
     if (is_there(c)) {
-      bias.load(all + Shape::first_of_chunk(lane_, c));
+      bias.load(router_.bias + Shape::first_of_chunk(lane_, c));
     } else {
       bias.fill(0);
     }

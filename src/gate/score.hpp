@@ -69,8 +69,8 @@ TY_DEVICE float sqrt_softplus(float x) {
 
 // e^(x - highest), for x <= highest; equal infinities count as equal, so that they share alike.
 TY_DEVICE float exp_of_distance(float x, float highest) {
-  if (x == highest) return x == -kInfinity ? 0.0f : 1.0f;
-  return exp_of_negative(x - highest);
+  const float power = exp_of_negative(x == highest ? 0.0f : x - highest);
+  return x == -kInfinity ? 0.0f : power;
 }
 
 }  // namespace tokenyard::gate

@@ -5,14 +5,15 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "port/port.hpp"
 
 namespace tokenyard::port {
 
 // max and min take the other number where one is NaN; max_or_nan and min_or_nan are NaN there.
-// divide_by_one_to_two(a, b) is a / b to the last bit where b is 1 to 2 and a at most b and at least 2^-25,
-// or b is 1: without the branch for numbers that are too large or too small for it.
+// divide_by_one_to_two(a, b) is a / b to the last bit where b is 1 to 2 and a at most b and at least 2^-100,
+// or b is 1, or a is 0: without the branch for numbers that are too large or too small for it.
 #if defined(__CUDACC__) && !defined(__HIP__)
 TY_DEVICE float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
 TY_DEVICE float sqrt(float x) { return ::sqrtf(x); }
@@ -67,6 +68,31 @@ TY_DEVICE float to_float(float16 value) {
   const uint32_t scaled = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
   const uint32_t finite_or_not = magnitude < 0x0f800000u ? scaled : magnitude | 0x7f800000u;
   return std::bit_cast<float>(finite_or_not | (bits & 0x8000u) << 16);
+}
+
+// Two 16-bit numbers in a word, -0 as 0 and NaN as -inf.
+template <class T>
+TY_DEVICE uint32_t numbers_of_pair(uint32_t pair) {
+  constexpr bool kBrain = std::is_same_v<T, bfloat16>;
+#ifdef __CUDA_ARCH__
+  uint32_t numbers;
+  if constexpr (kBrain) {
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(numbers) : "r"(pair), "r"(0x3f803f80u), "r"(0u));
+    asm("max.bf16x2 %0, %0, %1;" : "+r"(numbers) : "r"(0xff80ff80u));
+  } else {
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(numbers) : "r"(pair), "r"(0x3c003c00u), "r"(0u));
+    asm("max.f16x2 %0, %0, %1;" : "+r"(numbers) : "r"(0xfc00fc00u));
+  }
+  return numbers;
+#else
+  constexpr uint32_t kInfinite = kBrain ? 0x7f80u : 0x7c00u;
+  const auto number_of = [](uint32_t bits) {
+    const uint32_t magnitude = bits & 0x7fffu;
+    const uint32_t number = magnitude > kInfinite ? kInfinite | 0x8000u : bits;
+    return magnitude == 0 ? 0 : number;
+  };
+  return number_of(pair >> 16) << 16 | number_of(pair & 0xffffu);
+#endif
 }
 
 // float32 as another type, rounded to the nearest, of two to the even one; NaN stays NaN.

@@ -16,9 +16,10 @@
 #include <cstdint>
 
 #include "align/kernel_outputs.hpp"
-#include "gate/lanes_row.hpp"
+#include "gate/chosen.hpp"
 #include "gate/outputs.hpp"
 #include "gate/router.hpp"
+#include "gate/row_of.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
@@ -41,7 +42,7 @@ struct ClusterRoute {
 
   template <class Thread>
   struct Shared {
-    gate::RowShared<Thread, Shape, kTokensOfBlock> row;
+    typename gate::RowOf<Thread, Shape, kTokensOfBlock>::Shared row;
     typename Thread::inbox inbox;
     typename Thread::template array<uint16_t, kTokensOfBlock * kMaxK> own_ids;
     typename Thread::template array<uint32_t, kCluster == 1 ? 4 : kTokens * kMaxK / 2> all_ids;
@@ -112,7 +113,7 @@ struct ClusterRoute {
   TY_DEVICE gate::Chosen choose(Thread& gpu, S& shared, int slot, int64_t token) const {
     const int lane = gpu.lane() % Shape::kLanes;
     if (lane < kMaxK) shared.own_ids(slot * kMaxK + lane) = static_cast<uint16_t>(kNobody);
-    gate::LanesRow<Thread, Shape, kTokensOfBlock> row(
+    gate::RowOf<Thread, Shape, kTokensOfBlock> row(
         gpu, router, rule, shared.row, router.row(token < router.num_tokens ? token : router.num_tokens - 1),
         gpu.thread());
     return row.choose();

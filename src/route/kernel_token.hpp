@@ -8,9 +8,10 @@
 #include <cstdint>
 
 #include "align/kernel_outputs.hpp"
-#include "gate/lanes_row.hpp"
+#include "gate/chosen.hpp"
 #include "gate/outputs.hpp"
 #include "gate/router.hpp"
+#include "gate/row_of.hpp"
 #include "gate/weights.hpp"
 #include "port/port.hpp"
 #include "route/contract.hpp"
@@ -27,7 +28,7 @@ struct TokenRoute {
 
   template <class Thread>
   struct Shared {
-    gate::RowShared<Thread, Shape, 1> row;
+    typename gate::RowOf<Thread, Shape, 1>::Shared row;
     typename Thread::template array<uint16_t, kMaxK> ids;
   };
 
@@ -61,7 +62,7 @@ struct TokenRoute {
   TY_DEVICE void place(Thread& gpu, bool is_real) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
     if (gpu.lane() < kMaxK) shared.ids(gpu.lane()) = static_cast<uint16_t>(kNobody);
-    gate::LanesRow<Thread, Shape, 1> row(gpu, router, rule, shared.row, router.row(0), gpu.lane());
+    gate::RowOf<Thread, Shape, 1> row(gpu, router, rule, shared.row, router.row(0), gpu.lane());
     const gate::Chosen chosen = row.choose();
     const bool is_chosen = is_real && chosen.rank < router.top_k;
     if (is_chosen) shared.ids(chosen.rank) = static_cast<uint16_t>(chosen.expert);

@@ -48,6 +48,20 @@ struct DivideByOneToTwo : TestKernel<> {
   }
 };
 
+// Pairs of all 65536 numbers of a 16-bit type, each number in both halves.
+template <class Narrow>
+struct Numbers : TestKernel<> {
+  static constexpr uint32_t kPairs = 1 << 16;
+  uint32_t* out;  // [kPairs]
+  explicit Numbers(uint32_t* out) : out(out) {}
+  template <class Thread>
+  TY_DEVICE void operator()(Thread& gpu) const {
+    for (auto i = static_cast<uint32_t>(self(gpu)); i < kPairs; i += gpu.blocks() * kThreads) {
+      out[i] = port::numbers_of_pair<Narrow>(i | (i * 40503u & 0xffffu) << 16);
+    }
+  }
+};
+
 struct Approximate : TestKernel<> {
   const float* in;  // two for each thread: an exponent, and a number to divide 1 by
   float* out;
@@ -138,6 +152,13 @@ class FloatConformance : public Conformance<Target> {
   }
 };
 
+// A 16-bit number's bits, -0 as 0 and NaN as -inf.
+inline uint32_t plain_number(uint32_t bits, uint32_t infinity) {
+  const uint32_t magnitude = bits & 0x7fffu;
+  if (magnitude == 0) return 0;
+  return magnitude > infinity ? infinity | 0x8000u : bits;
+}
+
 TYPED_TEST_SUITE_P(FloatConformance);
 
 // Rounded as IEEE 754 says, subnormal numbers included: the host's own arithmetic gives the same bits.
@@ -174,18 +195,20 @@ TYPED_TEST_P(FloatConformance, Arithmetic) {
   }
 }
 
-// As far as it must go: what is divided is at most the divisor and at least 2^-25, or the divisor is 1.
+// As far as it must go: what is divided is at most the divisor and at least 2^-100, or the divisor is 1, or 0
+// is divided.
 TYPED_TEST_P(FloatConformance, DivideByOneToTwo) {
   const auto bits = random_values<uint32_t>(1, 2 * kTotal);
   std::vector<float> values;
   for (size_t i = 0; i < bits.size(); i += 2) {
     const bool by_one = i % 8 == 0;
     const float b = by_one ? 1.0f : std::bit_cast<float>(bits[i] >> 9 | 0x3f800000u);
-    const double exponent = -(by_one ? 149.0 : 25.0) * std::ldexp(bits[i + 1], -32);
+    const double exponent = -(by_one ? 149.0 : i % 8 == 2 ? 100.0 : 25.0) * std::ldexp(bits[i + 1], -32);
     values.push_back(b * static_cast<float>(std::exp2(exponent)));
     values.push_back(b);
   }
   values[0] = 0;
+  values[2] = 0;
   DeviceArray in(this->runtime(), values);
   DeviceArray<float> out(this->runtime(), kTotal);
   this->launch(kernels::DivideByOneToTwo(in.data(), out.data()));
@@ -242,7 +265,22 @@ TYPED_TEST_P(FloatConformance, RoundsToSixteenBits) {
   this->template check_rounding<port::bfloat16>(8, 7);
 }
 
+TYPED_TEST_P(FloatConformance, NumbersOfPairs) {
+  constexpr uint32_t kPairs = kernels::Numbers<port::float16>::kPairs;
+  DeviceArray<uint32_t> halves(this->runtime(), kPairs);
+  DeviceArray<uint32_t> brains(this->runtime(), kPairs);
+  this->launch(kernels::Numbers<port::float16>(halves.data()));
+  this->launch(kernels::Numbers<port::bfloat16>(brains.data()));
+  const auto got_halves = halves.values();
+  const auto got_brains = brains.values();
+  for (uint32_t i = 0; i < kPairs; ++i) {
+    const uint32_t upper = i * 40503u & 0xffffu;
+    EXPECT_EQ(got_halves[i], plain_number(i, 0x7c00u) | plain_number(upper, 0x7c00u) << 16);
+    EXPECT_EQ(got_brains[i], plain_number(i, 0x7f80u) | plain_number(upper, 0x7f80u) << 16);
+  }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(FloatConformance, Arithmetic, DivideByOneToTwo, Approximations, SixteenBitNumbers,
-                            RoundsToSixteenBits);
+                            RoundsToSixteenBits, NumbersOfPairs);
 
 }  // namespace tokenyard::tests
