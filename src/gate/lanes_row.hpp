@@ -140,7 +140,7 @@ class LanesRow {
 
   // Each lane has one survivor at most, and keeps it.
   TY_DEVICE Ranked rank_wide(const RowLoader<Shape>& loader, Kept kept, const Values& values, Bound bound) {
-    if (!kept.have_keys) [[likely]] {
+    if (!kept.are_ranked) [[likely]] {
       const ShortKey own = survivors_.short_key(loader, lane_, kept.count, bound.value);
       survivors_.show(own.key);
       Ranked mine = ranked_short(kMaxK, own.key, bound.value);
@@ -163,7 +163,7 @@ class LanesRow {
 
   // Each lane makes keys of two survivors and more, where there are as many.
   TY_DEVICE Ranked rank_narrow(const RowLoader<Shape>& loader, Kept kept, float bound) {
-    if (!kept.have_keys) [[likely]] {
+    if (!kept.are_ranked) [[likely]] {
       const ShortKey first = survivors_.short_key(loader, lane_, kept.count, bound);
       ShortKey next{0, false};
       if (kLanes == 8 || gpu_.any(kept.count > kLanes)) {  // sixteen lanes seldom need them
@@ -186,7 +186,7 @@ class LanesRow {
   }
 
   TY_DEVICE Ranked rank_far(Kept kept) {
-    rank_by_keys(gpu_, router_, row_, shared_, slot_, kept);
+    if (!kept.are_ranked) Survivors::rank_far(gpu_, router_, row_, shared_, slot_, kept.count);
     if (kept.is_void) return ranked_void();  // beside a token that is not
     const int32_t rank = rank_held();
     const Key key =
@@ -203,16 +203,6 @@ class LanesRow {
   }
   // The rank that a lane has where each has one.
   TY_DEVICE int32_t rank_held() const { return Shape::kWide ? lane_ : rank_of_lane<kLanes>(lane_); }
-
-  static TY_DEVICE_SELDOM void rank_by_keys(Thread gpu, const Router<Logit>& router, const Logit* row,
-                                            Shared& shared, int slot, Kept kept) {
-    const int lane = gpu.lane() % kLanes;
-    if (!kept.have_keys) {
-      Survivors(gpu, shared, slot, router.top_k, lane)
-          .make_keys(RowLoader<Shape>(router, row, lane), kept.count);
-    }
-    rank_many<Shape>(gpu, shared, slot, kept.count, router.top_k);
-  }
 
   TY_DEVICE Ranked ranked(int32_t rank, int32_t expert, float logit) {
     return {rank, expert, logit, rule_.softmax_of_chosen() ? 0 : rule_.numerator(logit, highest_)};

@@ -70,11 +70,11 @@ struct RowShape {
   using Short = ShortKeys<kLanes * kItems>;
   static constexpr int kStep = 8;  // keys, in the counting of ranks
 
-  // By mask, kMaxK - 1 parts may hold nothing but values above the bound that the parts make, and kMaxK of
-  // its equals are kept; else there is room for all. In slots of their own, a step more, and one for each
-  // lane to put what does not survive.
+  // kMaxK - 1 parts may hold nothing but values above the bound that the parts make. By mask, there is room
+  // for these; else for all. In slots of their own, a step more, and one for each lane to put what does not
+  // survive.
   static constexpr int kAll = kLanes * kItems;
-  static constexpr int kMaxSurvivors = kByMask ? port::min_of((kMaxK - 1) * kPart + kMaxK, kAll) : kAll;
+  static constexpr int kMaxSurvivors = kByMask ? port::min_of((kMaxK - 1) * kPart, kAll) : kAll;
   static constexpr int kUnused = (kMaxSurvivors + 2 * kStep) / kStep * kStep;
   static constexpr int kSlots = kUnused + (kByMask ? 0 : kLanes);
 };

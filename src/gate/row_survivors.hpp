@@ -104,7 +104,7 @@ class RowSurvivors {
 
   struct Kept {
     int count;
-    bool have_keys;        // else they are as expert() and short_key() want them
+    bool are_ranked;       // in memory; else they are as expert() and short_key() want them
     bool is_right;         // K at least, and no more than can be ranked at once; to be asked of all lanes
     bool is_void = false;  // none were looked for: all values are -inf
   };
@@ -129,21 +129,62 @@ class RowSurvivors {
     }
   }
 
-  // The same anew, where it was not right.
+  // The best of a row whose survivors were not right, ranked.
   TY_DEVICE Kept keep_again(const Router<Logit>& router, const Logit* row, const Values& values, float bound,
                             bool takes_part) {
-    return {keep_few_equals(gpu_, router, row, shared_, slot_, values, bound, takes_part), true, true};
+    rank_again(gpu_, router, row, shared_, slot_, values, bound, takes_part);
+    return {top_k_, true, true};
   }
 
-  // For keys of their own, of survivors that have none.
-  TY_DEVICE void make_keys(const RowLoader<Shape>& loader, int kept) {
+  // Ranks survivors that are right, however far apart they are.
+  static TY_DEVICE_SELDOM void rank_far(Thread gpu, const Router<Logit>& router, const Logit* row,
+                                        Shared& shared, int slot, int kept) {
+    RowSurvivors survivors(gpu, shared, slot, router.top_k, gpu.lane() % kLanes);
+    const RowLoader<Shape> loader(router, row, survivors.lane_);
 #pragma unroll 1
-    for (int i = lane_; i < kept; i += kLanes) {
-      const int32_t expert = this->expert(i);
-      key(i) = Keys::of(loader.safe_value_of(gpu_, expert), expert);
+    for (int i = survivors.lane_; i < kept; i += kLanes) {
+      const int32_t expert = survivors.expert(i);
+      survivors.key(i) = Keys::of(loader.safe_value_of(gpu, expert), expert);
     }
-    end_at(kept);
-    gpu_.sync_warp();
+    survivors.rank_keys(kept);
+  }
+
+  // Ranks a row whose survivors were not right, whatever its values. Those above the bound have keys; of its
+  // equals the first K follow in the order of their ids, and need none. By a better bound where those are too
+  // few, or too many are above.
+  static TY_DEVICE_SELDOM void rank_again(Thread gpu, const Router<Logit>& router, const Logit* row,
+                                          Shared& shared, int slot, Values values, float bound,
+                                          bool takes_part) {
+    RowSurvivors survivors(gpu, shared, slot, router.top_k, gpu.lane() % kLanes);
+#pragma unroll
+    for (float& value : values.item) value = takes_part ? value : -kInfinity;
+    for (bool is_sure = false;; is_sure = true) {
+      uint32_t above = 0, equal = 0;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        above |= (values.item[i] > bound ? 1u : 0u) << i;
+        equal |= (values.item[i] == bound ? 1u : 0u) << i;
+      }
+      if (!takes_part) equal = 0;
+      const Places places = survivors.places_of(gpu.popcount(above));
+      const int equals = survivors.places_of(gpu.popcount(equal)).all;
+      const bool fits =
+          places.all <= (router.top_k - 1) * Shape::kPart && places.all + equals >= router.top_k;
+      if (is_sure || !gpu.any(!fits)) {
+        survivors.put_above(RowLoader<Shape>(router, row, survivors.lane_), above, places.before);
+        survivors.rank_equals(equal, bound, places.all);
+        survivors.rank_keys(places.all);
+        return;
+      }
+      float best[Shape::kParts];
+#pragma unroll
+      for (int part = 0; part < Shape::kParts; ++part) {
+        best[part] = highest_of<Shape::kPart>(values.item + part * Shape::kPart);
+      }
+      gpu.sync_warp();  // others may still read what the last bound was made of
+      const float sure = survivors.sure_bound(best);
+      if (!fits) bound = sure;
+    }
   }
 
  private:
@@ -153,9 +194,11 @@ class RowSurvivors {
 
   TY_DEVICE decltype(auto) key(int i) { return shared_.survivor(slot_ * Shape::kSlots + i); }
 
-  // Ranks are counted in steps.
-  TY_DEVICE void end_at(int kept) {
+  // So many keys, counted in steps.
+  TY_DEVICE void rank_keys(int kept) {
     if (lane_ < Shape::kStep) key(kept + lane_) = Keys::kNobody;
+    gpu_.sync_warp();
+    rank_many<Shape>(gpu_, shared_, slot_, kept, top_k_);
   }
 
   static constexpr int kLanes = Shape::kLanes;
@@ -251,42 +294,6 @@ class RowSurvivors {
     }
   }
 
-  // For any values: of the bound's equals only the first K, by a better bound where that is not few enough.
-  static TY_DEVICE_SELDOM int keep_few_equals(Thread gpu, const Router<Logit>& router, const Logit* row,
-                                              Shared& shared, int slot, Values values, float bound,
-                                              bool takes_part) {
-    RowSurvivors survivors(gpu, shared, slot, router.top_k, gpu.lane() % kLanes);
-    float best[Shape::kParts];
-#pragma unroll
-    for (float& value : values.item) value = takes_part ? value : -kInfinity;
-#pragma unroll
-    for (int part = 0; part < Shape::kParts; ++part) {
-      best[part] = highest_of<Shape::kPart>(values.item + part * Shape::kPart);
-    }
-    for (bool is_sure = false;; is_sure = true) {
-      uint32_t above = 0, equal = 0;
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        above |= (values.item[i] > bound ? 1u : 0u) << i;
-        equal |= (values.item[i] == bound ? 1u : 0u) << i;
-      }
-      const Places places = survivors.places_of(gpu.popcount(above));
-      const int equals = survivors.places_of(gpu.popcount(equal)).all;
-      const int kept = places.all + port::min_of(equals, router.top_k);
-      const bool fits = places.all + equals >= router.top_k && kept <= Shape::kMaxSurvivors;
-      if (is_sure || !gpu.any(!fits)) {
-        survivors.put_above(RowLoader<Shape>(router, row, survivors.lane_), above, places.before);
-        survivors.put_equals(equal, bound, places.all);
-        survivors.end_at(kept);
-        gpu.sync_warp();
-        return kept;
-      }
-      gpu.sync_warp();  // others may still read what the last bound was made of
-      const float sure = survivors.sure_bound(best);
-      if (!fits) bound = sure;
-    }
-  }
-
   TY_DEVICE void put_above(const RowLoader<Shape>& loader, uint32_t above, int at) {
     for (; above != 0; above &= above - 1) {
       const int32_t expert = Shape::expert_of(lane_, gpu_.lowest(above));
@@ -294,21 +301,20 @@ class RowSurvivors {
     }
   }
 
-  // The first K by their ids: lane after lane where there are groups, else chunk after chunk.
-  TY_DEVICE void put_equals(uint32_t equal, float bound, int first) {
+  // From rank `first` on, by their ids: lane after lane where there are groups, else chunk after chunk.
+  TY_DEVICE void rank_equals(uint32_t equal, float bound, int first) {
     constexpr int kRun =
         Shape::kGrouped ? kItems : Shape::kChunk;  // items of a lane that follow on each other
     if (Shape::kGrouped) equal = Shape::in_order_of_ids(lane_, equal);
-    int before_run = 0;
 #pragma unroll 1
-    for (int item = 0; item < kItems; item += kRun) {
+    for (int item = 0; item < kItems && gpu_.any(first < top_k_); item += kRun) {
       auto run = static_cast<uint32_t>(equal >> item & ((uint64_t{1} << kRun) - 1));
       const Places places = places_of(gpu_.popcount(run));
       const int32_t expert = Shape::kGrouped ? lane_ * kItems : Shape::expert_of(lane_, item);
-      for (int before = before_run + places.before; run != 0 && before < top_k_; run &= run - 1) {
-        key(first + before++) = Keys::of(bound, expert + gpu_.lowest(run));
+      for (int rank = first + places.before; run != 0 && rank < top_k_; run &= run - 1) {
+        shared_.ranked(slot_ * Shape::kMaxK + rank++) = Keys::of(bound, expert + gpu_.lowest(run));
       }
-      before_run += places.all;
+      first += places.all;
     }
   }
 

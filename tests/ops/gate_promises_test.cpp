@@ -139,6 +139,31 @@ TEST_P(GatePromises, RowsOfAllKindsSideBySide) {
   }
 }
 
+// Rows of 0 to 11 numbers, side by side with whole ones: fewer than K are above what all others equal.
+TEST_P(GatePromises, FewNumbersAmongNothing) {
+  GateShape plain = deepseek_v3(36);
+  plain.groups = plain.kept_groups = 0;
+  plain.bias = false;
+  for (GateShape shape : {deepseek_v3(36), plain}) {
+    for (const float nothing :
+         {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      for (const int64_t tokens : {4, 36}) {  // a warp a token, and a few lanes
+        shape.tokens = tokens;
+        GateProblem problem = harness::draw(shape);
+        for (size_t token = 0; token < static_cast<size_t>(tokens); ++token) {
+          if (token % 3 == 2) continue;
+          for (size_t expert = 0; expert < 256; ++expert) {
+            const bool is_number = expert % 23 == 5 && expert / 23 < token % 12;
+            if (!is_number) problem.logits[token * 256 + expert] = nothing;
+          }
+        }
+        SCOPED_TRACE(shape.command());
+        expect_gate_right(device, problem);
+      }
+    }
+  }
+}
+
 // A rank's tokens spread evenly over an expert's replicas.
 TEST_P(GatePromises, ReplicasShareTheLoad) {
   GateProblem problem = harness::draw({.tokens = 3000, .experts = 2, .top_k = 1, .replicas = 4});
