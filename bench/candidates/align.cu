@@ -75,7 +75,8 @@ Baseline everywhere() {
               [](const ty_align_args& args, Workspace, Stream stream) {
                 const Problem problem = problem_of(args);
                 const int blocks = (problem.num_experts + kOf.owned - 1) / kOf.owned;
-                return Port::launch(Kernel{PlainIds(problem), Outputs<false>(problem)}, blocks, stream);
+                return Port::launch(Kernel{PlainIds(problem), Outputs<false>(problem), kOf.owned}, blocks,
+                                    stream);
               }};
 }
 

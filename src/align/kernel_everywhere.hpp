@@ -3,7 +3,7 @@
 //   ids ──every block reads all──> histogram[E] in its own shared memory
 //                                    │ sum of the padded lengths below the block's experts, and of all
 //                                    v
-//   block b owns kOwned experts: how many of their pairs stand in lanes, warps and experts before gives each
+//   block b owns some experts: how many of their pairs stand in lanes, warps and experts before gives each
 //   pair's slot; pads go to a warp for each expert, the tail up to the capacity to all blocks.
 //
 // One trip to memory for the ids, three block barriers, one trip for the stores. A thread takes kItems
@@ -19,6 +19,7 @@
 
 namespace tokenyard::align {
 
+// A block owns kOwned experts, or at most 32.
 template <class Ids, bool kOptional, int kThreads, int kItems, int kOwned>
 struct Everywhere {
   static constexpr int threads = kThreads;
@@ -51,11 +52,14 @@ struct Everywhere {
 
   Ids ids;
   Outputs<kOptional> out;
+  int32_t owned_if_many;
+
+  TY_DEVICE int32_t owned() const { return kMany ? owned_if_many : kOwned; }
 
   template <class Thread>
   TY_DEVICE void operator()(Thread& gpu) const {
     auto& shared = gpu.template shared<Shared<Thread>>();
-    const int32_t first = gpu.block() * kOwned;
+    const int32_t first = gpu.block() * owned();
 
     gpu.await_previous();
     int32_t expert[kItems];
@@ -74,7 +78,7 @@ struct Everywhere {
       gpu.add(shared.histogram(static_cast<int>(cell)), 1u);
     }
     if (out.wants_inverse() && gpu.block() == 0) mark_dropped(gpu, expert);
-    Own own(expert, first);
+    Own own(expert, first, static_cast<uint32_t>(owned()));
     count_own(gpu, shared, own);
     gpu.sync_block();
 
@@ -83,7 +87,7 @@ struct Everywhere {
     const OwnRuns runs = find_runs(gpu, shared, first, sums.below);
     place(gpu, shared, own, runs);
 #pragma unroll 1
-    for (int j = gpu.warp(); j < kOwned; j += kWarps<Thread>) write_run(gpu, first + j, runs, j);
+    for (int j = gpu.warp(); j < owned(); j += kWarps<Thread>) write_run(gpu, first + j, runs, j);
     out.template write_tail<kThreads>(gpu, sums.all);
     if (out.wants_dropped() && gpu.block() == 0 && gpu.warp() == 0) write_dropped(gpu, shared);
   }
@@ -97,11 +101,11 @@ struct Everywhere {
     uint32_t plane[kPlanes] = {};
     uint32_t before[kMany ? 1 : kWords];  // pairs in the warp's lanes before this one
 
-    TY_DEVICE Own(const int32_t (&expert)[kItems], int32_t first) {
+    TY_DEVICE Own(const int32_t (&expert)[kItems], int32_t first, uint32_t owned) {
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
         const auto number = static_cast<uint32_t>(expert[k] - first);  // large without a pair
-        items |= number < kOwned ? 1u << k : 0;
+        items |= number < owned ? 1u << k : 0;
 #pragma unroll
         for (int p = 0; p < kPlanes; ++p) plane[p] |= (number >> p & 1) << k;
       }
@@ -240,7 +244,7 @@ struct Everywhere {
     OwnRuns runs;
     if constexpr (kMany) {
       const int32_t pairs =
-          gpu.lane() < kOwned ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
+          gpu.lane() < owned() ? static_cast<int32_t>(shared.histogram(first + gpu.lane())) : 0;
       const int32_t blocks = out.block.ceil(pairs);
       const auto through = static_cast<uint32_t>(
           port::warp_inclusive_sum<kOwned>(gpu, static_cast<int32_t>(packed(pairs, blocks))));
@@ -280,7 +284,7 @@ struct Everywhere {
         [&](int32_t at, int32_t pair) { shared.staged(at) = static_cast<uint16_t>(pair); });
     gpu.sync_block();
 #pragma unroll 1
-    for (int j = 0; j < kOwned; ++j) {
+    for (int j = 0; j < owned(); ++j) {
       const int32_t pairs = OwnRuns::of(gpu, j, runs.pairs);
       const int32_t from = OwnRuns::of(gpu, j, runs.pairs_before);
       const int32_t to = OwnRuns::of(gpu, j, runs.first_block) * out.block.divisor();

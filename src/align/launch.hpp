@@ -90,7 +90,8 @@ class Launches {
       constexpr tuning::Block block = kKernels.everywhere[kNumber];
       using Kernel = Everywhere<Ids, kOptional, block.threads, block.items, kOwned>;
       if (call.problem.num_pairs() > Kernel::kTile) return run_everywhere<kOwned, kNumber + 1>(chosen, call);
-      return launch(Kernel{Ids(call.problem), Outputs<kOptional>(call.problem)}, chosen.blocks, call);
+      return launch(Kernel{Ids(call.problem), Outputs<kOptional>(call.problem), chosen.owned}, chosen.blocks,
+                    call);
     }
   }
 

@@ -41,7 +41,8 @@ Plan everywhere_plan(const DeviceProperties& device, const Problem& problem) {
     plan.blocks = static_cast<int32_t>(divide_up(std::max<int64_t>(problem.num_pairs(), 1), warps));
   } else {
     const int32_t experts = problem.num_local_experts;
-    plan.owned = experts <= 2 * kEverywhereBlocks ? 2 : experts <= 4 * kEverywhereBlocks ? 4 : 32;
+    const auto each = static_cast<int32_t>(divide_up(experts, kEverywhereBlocks));
+    plan.owned = each <= 2 ? 2 : std::max(each, 4);
     plan.blocks = static_cast<int32_t>(divide_up(experts, plan.owned));
   }
   return plan;

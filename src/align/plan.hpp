@@ -19,7 +19,7 @@ struct Plan {
   ty_align_path path;  // never TY_ALIGN_AUTO
   int32_t blocks = 0;
   int32_t cluster = 1;
-  int32_t owned = 0;  // everywhere: experts of a block, 2, 4 or 32; 0: a warp for each pair, in registers
+  int32_t owned = 0;  // everywhere: experts of a block, 2 or 4 to 32; 0: a warp for each pair, in registers
   int32_t tiles = 0;  // grid: which of the list, from 1; 0: as many tiles as it takes
   int32_t chunk = 0;  // grid and split: pairs of a block
   enum class Why { kAsked, kSize, kNotCooperative, kNotHeld } why = Why::kAsked;

@@ -17,7 +17,7 @@ struct PackedKey {
 
   // Of two neighbours, the first of them `expert`. Of numbers: as numbers_of_pair() leaves them.
   static TY_DEVICE void of_pair(uint32_t numbers, int32_t expert, int32_t* key) {
-    const uint32_t order = numbers ^ (numbers >> 15 & 0x00010001u) * 0x7fffu;
+    const uint32_t order = numbers ^ (port::signs_of_pair(numbers) & 0x7fff7fffu);
     const auto last = static_cast<uint32_t>(kLastExpert - expert);
     key[0] = static_cast<int32_t>(order << 16 | last);
     key[1] = static_cast<int32_t>((order & 0xffff0000u) | (last - 1));

@@ -95,6 +95,17 @@ TY_DEVICE uint32_t numbers_of_pair(uint32_t pair) {
 #endif
 }
 
+// All ones in each half of a word that is negative.
+TY_DEVICE uint32_t signs_of_pair(uint32_t pair) {
+#ifdef __CUDA_ARCH__
+  uint32_t signs;
+  asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
+  return signs;
+#else
+  return (pair >> 15 & 0x00010001u) * 0xffffu;
+#endif
+}
+
 // float32 as another type, rounded to the nearest, of two to the even one; NaN stays NaN.
 template <class T>
 TY_DEVICE T round_to(float value);
