@@ -192,7 +192,8 @@ class LanesRow {
     const Key key =
         rank < router_.top_k ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + rank)) : Keys::kNobody;
     const int32_t expert = key != Keys::kNobody ? Keys::expert(key) : 0;
-    return ranked(rank, expert, kBiased ? port::to_float(row_[expert]) : Keys::value(key));
+    // With groups an expert may be of one that is not kept: its logit is not what it was selected by.
+    return ranked(rank, expert, kBiased || Shape::kGrouped ? port::to_float(row_[expert]) : Keys::value(key));
   }
 
   // Of a row without a value above -inf.

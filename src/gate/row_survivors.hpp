@@ -165,7 +165,6 @@ class RowSurvivors {
         above |= (values.item[i] > bound ? 1u : 0u) << i;
         equal |= (values.item[i] == bound ? 1u : 0u) << i;
       }
-      if (!takes_part) equal = 0;
       const Places places = survivors.places_of(gpu.popcount(above));
       const int equals = survivors.places_of(gpu.popcount(equal)).all;
       const bool fits =

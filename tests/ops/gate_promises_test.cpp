@@ -164,6 +164,37 @@ TEST_P(GatePromises, FewNumbersAmongNothing) {
   }
 }
 
+// Where the kept groups have fewer numbers than K, the first experts of all follow, of other groups as well,
+// with the weights that they have.
+TEST_P(GatePromises, FewNumbersInTheKeptGroups) {
+  GateShape softmax{.top_k = 6, .groups = 8, .kept_groups = 3};
+  for (GateShape shape : {deepseek_v3(1), softmax}) {
+    for (const ty_dtype dtype : {TY_FLOAT32, TY_BFLOAT16}) {
+      for (const int32_t experts : {160, 256}) {
+        for (const float nothing :
+             {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+          for (const int64_t tokens : {4, 36}) {  // a warp a token, and a few lanes
+            shape.tokens = tokens;
+            shape.dtype = dtype;
+            shape.experts = experts;
+            GateProblem problem = harness::draw(shape);
+            const auto all = static_cast<size_t>(experts);
+            const size_t of_group = all / 8;
+            for (size_t i = 0; i < problem.logits.size(); ++i) {
+              const size_t group = i % all / of_group;
+              if (group < 8 - static_cast<size_t>(shape.kept_groups)) continue;
+              const size_t number = (i / all + 2 * group) % of_group;  // the only one in its group
+              problem.logits[i] = i % of_group == number ? 9.0f : nothing;
+            }
+            SCOPED_TRACE(shape.command());
+            expect_gate_right(device, problem);
+          }
+        }
+      }
+    }
+  }
+}
+
 // A rank's tokens spread evenly over an expert's replicas.
 TEST_P(GatePromises, ReplicasShareTheLoad) {
   GateProblem problem = harness::draw({.tokens = 3000, .experts = 2, .top_k = 1, .replicas = 4});
