@@ -16,6 +16,7 @@
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
 #include "gate/row_groups.hpp"
+#include "gate/row_mask.hpp"
 #include "gate/row_ranks.hpp"
 #include "gate/row_shape.hpp"
 #include "gate/row_survivors.hpp"
@@ -61,6 +62,7 @@ class LanesRow {
       highest_ = lanes_highest<kLanes>(gpu_, highest_of<Shape::kItems>(values.item));
       total_ = row_total<Shape>(gpu_, values.item, highest_);
     }
+    if constexpr (Shape::kMasked) mask_groups<Shape>(gpu_, router_, lane_, values.item);
     const Bound bound = bound_of(values);
     const Kept kept = survivors_.keep(router_, row_, values, bound.value, bound.takes_part);
     return weigh(Shape::kWide ? rank_wide(loader, kept, values, bound)
@@ -193,7 +195,8 @@ class LanesRow {
         rank < router_.top_k ? static_cast<Key>(shared_.ranked(slot_ * kMaxK + rank)) : Keys::kNobody;
     const int32_t expert = key != Keys::kNobody ? Keys::expert(key) : 0;
     // With groups an expert may be of one that is not kept: its logit is not what it was selected by.
-    return ranked(rank, expert, kBiased || Shape::kGrouped ? port::to_float(row_[expert]) : Keys::value(key));
+    constexpr bool kByLogit = !kBiased && Shape::kGrouping == Grouping::kNone;
+    return ranked(rank, expert, kByLogit ? Keys::value(key) : port::to_float(row_[expert]));
   }
 
   // Of a row without a value above -inf.

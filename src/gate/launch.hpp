@@ -99,12 +99,15 @@ class Launcher {
     if (problem.num_groups > 1) {
       if constexpr ((kShape.serves & tuning::kGrouped) != 0) {
         if (problem.bias == nullptr) {
-          return launch_grouped<Logit, kShape, kLogit, Weighting::kSoftmaxOfRow>(call);
+          return launch_lanes<LanesRow, Logit, kShape, kLogit, Grouping::kMasked, Weighting::kSoftmaxOfRow>(
+              call);
         }
         if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
           return launch_lanes<LanesRow, Logit, kShape, kSigmoid, Grouping::kEight, Weighting::kSigmoid>(call);
         }
-        return launch_grouped<Logit, kShape, kSigmoid, Weighting::kSigmoid>(call);
+        if constexpr (kShape.lanes >= 32) {
+          return launch_lanes<LanesRow, Logit, kShape, kSigmoid, Grouping::kAny, Weighting::kSigmoid>(call);
+        }
       }
     } else if constexpr ((kShape.serves & tuning::kUngrouped) != 0) {
       if (problem.bias == nullptr) return launch_ungrouped<LanesRow, Logit, kShape>(call);
@@ -128,16 +131,6 @@ class Launcher {
         return launch_lanes<Row, Logit, kShape, Selection::kLogit, Grouping::kNone, kSoftmaxOfRow>(call);
       default:
         return launch_lanes<Row, Logit, kShape, Selection::kLogit, Grouping::kNone, kSoftmaxOfChosen>(call);
-    }
-  }
-
-  // Any number of groups: wide lanes only.
-  template <class Logit, tuning::GateShape kShape, Selection kSelection, Weighting kWeighting>
-  static Status launch_grouped(const Call& call) {
-    if constexpr (kShape.lanes < 32) {
-      return no_kernel(call);
-    } else {
-      return launch_lanes<LanesRow, Logit, kShape, kSelection, Grouping::kAny, kWeighting>(call);
     }
   }
 

@@ -39,9 +39,10 @@ bool suits(const tuning::GateShape& shape, const Problem& problem) {
     }
   }
   if (!grouped) return true;
-  if (biased && problem.num_groups == 8 && problem.num_experts == shape.lanes * shape.items) return true;
-  // Groups lie on a power of two of lanes.
   const int32_t size = problem.group_size();
+  if (!biased) return size % 4 == 0 && problem.num_groups <= shape.lanes;
+  if (problem.num_groups == 8 && problem.num_experts == shape.lanes * shape.items) return true;
+  // Groups lie on a power of two of lanes.
   return wide && size % shape.items == 0 && std::has_single_bit(static_cast<uint32_t>(size / shape.items));
 }
 

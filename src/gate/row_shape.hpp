@@ -10,8 +10,9 @@
 
 namespace tokenyard::gate {
 
-// kEight: eight groups that fill the lanes. kAny: each on a power of two of lanes.
-enum class Grouping { kNone, kEight, kAny };
+// kEight: eight groups that fill the lanes. kAny: each on a power of two of lanes. kMasked: each of a multiple
+// of four experts, which lie as without groups.
+enum class Grouping { kNone, kEight, kAny, kMasked };
 
 template <class LogitType, int kLanesOfToken, int kItemsOfLane, Selection kSelectedBy, Grouping kGroupedBy,
           Weighting kWeightedBy>
@@ -23,7 +24,8 @@ struct RowShape {
   static constexpr Grouping kGrouping = kGroupedBy;
   static constexpr Weighting kWeighting = kWeightedBy;
   static constexpr bool kBiased = kSelection != Selection::kLogit;
-  static constexpr bool kGrouped = kGrouping != Grouping::kNone;
+  static constexpr bool kMasked = kGrouping == Grouping::kMasked;
+  static constexpr bool kGrouped = kGrouping == Grouping::kEight || kGrouping == Grouping::kAny;  // in lanes
   static constexpr bool kIsFull = kGrouping == Grouping::kEight;  // no lane without experts
 
   // Wide: latency counts, and a lane has few experts. Narrow: eight lanes or sixteen, throughput counts.
@@ -34,7 +36,7 @@ struct RowShape {
   // Neighbours, loaded at once. Without groups, neighbouring lanes have neighbouring chunks. With them a
   // group's experts lie in as few lanes as they can; each lane begins with another chunk, so that together
   // they read from all banks of the cache.
-  static constexpr int kChunk = port::min_of(kItems, static_cast<int>(16 / sizeof(Logit)));
+  static constexpr int kChunk = port::min_of(kItems, kMasked ? 4 : static_cast<int>(16 / sizeof(Logit)));
   static constexpr int kChunks = kItems / kChunk;
   static constexpr int kLanesOfLine = 128 / sizeof(Logit) > kItems
                                           ? static_cast<int>(128 / sizeof(Logit)) / kItems

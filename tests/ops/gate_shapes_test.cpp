@@ -67,13 +67,24 @@ std::vector<Case> cases() {
     shape.weights = TY_GATE_RAW;
     all.push_back({"unbiased_groups_" + std::to_string(groups), shape});
   }
-  // Groups of two, of which some have a zero of either sign for their best, at the border of those that are
+  // Small groups, of which some have a zero of either sign for their best, at the border of those that are
   // kept.
-  for (const uint64_t seed : {4, 5, 10}) {
-    GateShape shape{.tokens = 8, .experts = 64, .top_k = 32, .groups = 32, .kept_groups = 23};
-    shape.logits = Logits::kSpecial;
-    shape.seed = seed;
-    all.push_back({"zeros_of_either_sign_" + std::to_string(seed), shape});
+  for (const int32_t size : {2, 4}) {
+    for (const uint64_t seed : {4, 5, 10}) {
+      GateShape shape{.tokens = 8, .experts = 32 * size, .top_k = 32, .groups = 32, .kept_groups = 23};
+      shape.logits = Logits::kSpecial;
+      shape.seed = seed;
+      all.push_back({"zeros_of_either_sign_" + std::to_string(size) + "_" + std::to_string(seed), shape});
+    }
+  }
+  // DeepSeek-V2's choice: groups on no power of two of lanes.
+  for (int kind = 0; kind < 9; ++kind) {
+    for (const int64_t tokens : {6, 37}) {  // a warp a token, and a few lanes
+      GateShape shape{.tokens = tokens, .experts = 160, .top_k = 6, .groups = 8, .kept_groups = 3};
+      shape.dtype = kind % 2 == 0 ? TY_BFLOAT16 : TY_FLOAT32;
+      shape.logits = static_cast<Logits>(kind);
+      all.push_back({std::string("groups_of_twenty_") + kNames[kind] + "_" + std::to_string(tokens), shape});
+    }
   }
   for (const int misalignment : {1, 2, 3}) {
     GateShape shape = grouped;
