@@ -164,6 +164,31 @@ TEST_P(GatePromises, FewNumbersAmongNothing) {
   }
 }
 
+// Of groups whose best is a zero, of either sign, the first are kept.
+TEST_P(GatePromises, ZerosOfEitherSignAreEqual) {
+  GateShape softmax{.top_k = 6, .groups = 8, .kept_groups = 3};
+  for (const ty_dtype dtype : {TY_FLOAT32, TY_BFLOAT16}) {
+    for (const int32_t experts : {16, 160, 256}) {
+      for (const int64_t tokens : {4, 256}) {  // a warp a token, and a few lanes
+        softmax.tokens = tokens;
+        softmax.dtype = dtype;
+        softmax.experts = experts;
+        GateProblem problem = harness::draw(softmax);
+        const auto all = static_cast<size_t>(experts);
+        const size_t of_group = all / 8;
+        for (size_t i = 0; i < problem.logits.size(); ++i) {
+          const size_t token = i / all * 37;
+          const size_t group = i % all / of_group;
+          const bool is_best = i % of_group == (token + group) % of_group;
+          problem.logits[i] = !is_best ? -1.0f : (token >> group & 1) != 0 ? 0.0f : -0.0f;
+        }
+        SCOPED_TRACE(softmax.command());
+        expect_gate_right(device, problem);
+      }
+    }
+  }
+}
+
 // Where the kept groups have fewer numbers than K, the first experts of all follow, of other groups as well,
 // with the weights that they have.
 TEST_P(GatePromises, FewNumbersInTheKeptGroups) {

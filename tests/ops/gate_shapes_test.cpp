@@ -67,16 +67,6 @@ std::vector<Case> cases() {
     shape.weights = TY_GATE_RAW;
     all.push_back({"unbiased_groups_" + std::to_string(groups), shape});
   }
-  // Small groups, of which some have a zero of either sign for their best, at the border of those that are
-  // kept.
-  for (const int32_t size : {2, 4}) {
-    for (const uint64_t seed : {4, 5, 10}) {
-      GateShape shape{.tokens = 8, .experts = 32 * size, .top_k = 32, .groups = 32, .kept_groups = 23};
-      shape.logits = Logits::kSpecial;
-      shape.seed = seed;
-      all.push_back({"zeros_of_either_sign_" + std::to_string(size) + "_" + std::to_string(seed), shape});
-    }
-  }
   // DeepSeek-V2's choice: groups on no power of two of lanes.
   for (int kind = 0; kind < 9; ++kind) {
     for (const int64_t tokens : {6, 37}) {  // a warp a token, and a few lanes
