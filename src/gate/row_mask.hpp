@@ -15,7 +15,8 @@ namespace tokenyard::gate {
 
 // Each of a token's lanes holds one group at most.
 template <class Shape, class Thread, class Logit>
-TY_DEVICE void mask_groups(Thread& gpu, const Router<Logit>& router, int lane, float (&value)[Shape::kItems]) {
+TY_DEVICE void mask_groups(Thread& gpu, const Router<Logit>& router, int lane,
+                           float (&value)[Shape::kItems]) {
   constexpr int kLanes = Shape::kLanes;
   constexpr int32_t kNone = std::numeric_limits<int32_t>::min();
   const int first_of_token = gpu.lane() - lane;
@@ -30,22 +31,37 @@ TY_DEVICE void mask_groups(Thread& gpu, const Router<Logit>& router, int lane, f
     for (int i = 0; i < Shape::kChunk; ++i) highest = port::max(highest, value[c * Shape::kChunk + i]);
     best[c] = order_of(highest + 0.0f);  // zeros are equal, whatever their sign
   }
+  // Eight at once, so that they do not wait for each other; beyond the last there are none.
+  constexpr int kAtOnce = 8;
+  static_assert(kLanes % kAtOnce == 0);
   int32_t own = kNone;
-  for (int g = 0; g < groups; ++g) {
-    int32_t highest = kNone;
+#pragma unroll 1
+  for (int first = 0; first < groups; first += kAtOnce) {
 #pragma unroll
-    for (int c = 0; c < Shape::kChunks; ++c) highest = group[c] == g ? port::max_of(highest, best[c]) : highest;
-    if constexpr (kLanes == Thread::warp_size) {
-      highest = gpu.reduce_max(highest);
-    } else {
-      highest = port::lanes_max<kLanes>(gpu, highest);
+    for (int g = first; g < first + kAtOnce; ++g) {
+      int32_t highest = kNone;
+#pragma unroll
+      for (int c = 0; c < Shape::kChunks; ++c) {
+        highest = group[c] == g ? port::max_of(highest, best[c]) : highest;
+      }
+      if constexpr (kLanes == Thread::warp_size) {
+        highest = gpu.reduce_max(highest);
+      } else {
+        highest = port::lanes_max<kLanes>(gpu, highest);
+      }
+      own = lane == g ? highest : own;
     }
-    own = lane == g ? highest : own;
   }
   int before = 0;  // groups that win against this one: of equals the lower
-  for (int g = 0; g < groups; ++g) {
-    const int32_t other = gpu.shfl(own, first_of_token + g);
-    before += other > own || (other == own && g < lane);
+#pragma unroll 1
+  for (int first = 0; first < groups; first += kAtOnce) {
+    bool wins[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int32_t other = gpu.shfl(own, first_of_token + first + i);
+      wins[i] = other > own || (other == own && first + i < lane);
+    }
+    before += port::count_of(gpu, wins);
   }
   const auto kept = gpu.ballot(before < router.kept_groups) >> first_of_token;
 #pragma unroll
