@@ -10,7 +10,6 @@ verified before and after; rows in the same form.
 import argparse
 import dataclasses
 import sys
-import time
 
 import numpy as np
 import torch
@@ -22,12 +21,8 @@ from baselines import numpy_align
 from baselines.library_align import Library, LibraryAlign
 from baselines.torch_align import TorchSort, installed
 from baselines.triton_align import TritonStages, launch_empty
+from graph_timer import CALLS_IN_GRAPH, TIMER, timed
 
-CALLS_IN_GRAPH = 20
-REPLAYS = 60
-WARM_UPS = 10
-QUEUED_CALLS = 100
-QUEUES = 10
 LARGEST_POOL = 20480
 POISON = np.int32(-286331154)  # 0xEEEEEEEE
 
@@ -106,40 +101,6 @@ def verify(implementation, shape, out, inputs, when):
             sys.exit(f"{implementation.name}: wrong {when} the measurement of {shape}: {wrong}")
 
 
-def time_graph(call, inputs):
-    """µs a call, one for each replay."""
-    for ids in inputs:
-        call(ids)  # compiles and loads, neither of which may happen under capture
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for ids in inputs:
-            call(ids)
-    for _ in range(WARM_UPS):
-        graph.replay()
-    torch.cuda.synchronize()
-    samples = []
-    for _ in range(REPLAYS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        samples.append(1000 * begin.elapsed_time(end) / len(inputs))
-    return samples
-
-
-def host_ns(call, inputs):
-    samples = []
-    for _ in range(QUEUES):
-        start = time.perf_counter_ns()
-        for i in range(QUEUED_CALLS):
-            call(inputs[i % len(inputs)])
-        samples.append((time.perf_counter_ns() - start) / QUEUED_CALLS)
-        torch.cuda.synchronize()
-    return float(np.median(samples))
-
-
 def measure(shape, library):
     hosts = rotated_inputs(shape)
     devices = [torch.from_numpy(ids).cuda() for ids in hosts]
@@ -149,9 +110,7 @@ def measure(shape, library):
     for implementation in (ours, *others):
         inputs = list(zip(hosts, devices))
         verify(implementation, shape, out, inputs, "before")
-        floor = float(np.median(time_graph(launch_empty, devices)))
-        p20, p50, p80 = np.percentile(time_graph(implementation, devices), [20, 50, 80])
-        on_host = host_ns(implementation, devices)
+        times = timed(implementation, devices, launch_empty)
         verify(implementation, shape, out, inputs, "after")
         yield {
             "op": "align",
@@ -164,11 +123,7 @@ def measure(shape, library):
             "padding_written": implementation.padding_written,
             "cold": False,
             "linked": False,
-            "floor_us": round(floor, 3),
-            "us_p20": round(float(p20), 3),
-            "us_p50": round(float(p50), 3),
-            "us_p80": round(float(p80), 3),
-            "host_ns": round(on_host),
+            **times,
             "verified": True,
         }
 
@@ -181,7 +136,7 @@ def context(library):
         "toolkit": f"torch {torch.__version__}, triton {triton.__version__}, CUDA {torch.version.cuda}",
         "commit": machine.commit(),
         "date": machine.now(),
-        "timer": f"events around graph replays, {CALLS_IN_GRAPH} calls in a graph, {REPLAYS} replays",
+        "timer": TIMER,
         "command": machine.command_line(sys.argv),
     }
 

@@ -33,6 +33,7 @@ struct GateShape {
 // bench/results/h200-gate-variants.json.
 inline constexpr GateShape kNvidiaGateShapes[] = {
     {1, 8, 0, kUngrouped, 0},
+    {8, 8, 1024, kPacked, 1025},
     {8, 16, 1024, kPacked, 1025},
     {8, 32, 1024, kUngrouped, 8193},
     {8, 32, 1024, kPacked, 1025},
@@ -54,6 +55,7 @@ inline constexpr GateShape kNvidiaGateShapes[] = {
 // AMD: by count, not measured.
 inline constexpr GateShape kAmdGateShapes[] = {
     {1, 8, 0, kUngrouped, 0},
+    {8, 8, 0, kPacked, 4097},
     {8, 16, 0, kPacked, 4097},
     {8, 32, 0, kPacked, 4097},
     {32, 4, 0, kUngrouped | kGrouped, 4097},
@@ -67,6 +69,7 @@ inline constexpr GateShape kAmdGateShapes[] = {
 // The executor: one of each kind, and those with many experts a lane, at sizes that it can run in a moment.
 inline constexpr GateShape kSimt32GateShapes[] = {
     {1, 8, 0, kUngrouped, 0},
+    {8, 8, 0, kPacked, 9},
     {8, 16, 0, kPacked, 9},
     {8, 32, 0, kPacked, 17},
     {8, 16, 0, kUngrouped | kGrouped, 9},

@@ -30,7 +30,7 @@ struct RowShape {
 
   // Wide: latency counts, and a lane has few experts. Narrow: eight lanes or sixteen, throughput counts.
   static constexpr bool kWide = kLanes >= 32;
-  static_assert(kWide || ((kLanes == 8 || kLanes == 16) && kItems > 8));  // the parts of fewer are too small
+  static_assert(kWide || ((kLanes == 8 || kLanes == 16) && kItems >= 8));
   static constexpr int kMaxK = kWide ? 32 : kLanes;
 
   // Neighbours, loaded at once. Without groups, neighbouring lanes have neighbouring chunks. With them a
