@@ -30,9 +30,7 @@ class Gate {
   Tensor ids(std::optional<ScalarType> dtype) const { return chosen(dtype.value_or(ScalarType::Int)); }
   Tensor weights() const { return chosen(ScalarType::Float); }
   Tensor counts() const { return place_.empty({args_.num_experts}, ScalarType::Int); }
-  Tensor physical_counts() const {
-    return place_.empty({binding::physical_experts(args_)}, ScalarType::Int);
-  }
+  Tensor physical_counts() const { return place_.empty({binding::physical_experts(args_)}, ScalarType::Int); }
 
   void write_to(const binding::GateOutputs& outputs) { binding::write_to(args_, outputs, place_.device()); }
 

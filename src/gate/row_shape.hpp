@@ -10,8 +10,8 @@
 
 namespace tokenyard::gate {
 
-// kEight: eight groups that fill the lanes. kAny: each on a power of two of lanes. kMasked: each of a multiple
-// of four experts, which lie as without groups.
+// kEight: eight groups that fill the lanes. kAny: each on a power of two of lanes. kMasked: each of a
+// multiple of four experts, which lie as without groups.
 enum class Grouping { kNone, kEight, kAny, kMasked };
 
 template <class LogitType, int kLanesOfToken, int kItemsOfLane, Selection kSelectedBy, Grouping kGroupedBy,
