@@ -61,9 +61,8 @@ struct ShortKey {
 
 template <int kExperts>
 struct ShortKeys {
-  static constexpr int kExpertBits = kExperts <= 256 ? 8 : 9;
+  static constexpr int kExpertBits = std::bit_width(static_cast<unsigned>(kExperts - 1));
   static constexpr int32_t kLastExpert = (1 << kExpertBits) - 1;
-  static_assert(kExperts <= kLastExpert + 1);
 
   static TY_DEVICE ShortKey of(float value, float bound, int32_t expert) {
     const uint32_t distance = static_cast<uint32_t>(order_of(value)) - static_cast<uint32_t>(order_of(bound));
