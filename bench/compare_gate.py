@@ -4,7 +4,7 @@
     PYTHONPATH=build/gpu/python bench/compare_gate.py --json bench/results/h200-gate-python.json
 
 As `tokenyard bench gate`: 20 calls in a graph, each with logits of its own, median and spread of 60 replays.
-Verified before: but for ties both choose and weigh alike.
+Verified before: both choose and weigh alike, but for ties, which are left to 5 % of the tokens.
 """
 
 import argparse
@@ -38,9 +38,9 @@ def difference(got, want, logits):
     """
     (got_ids, got_weights), (want_ids, want_weights) = got, want
     values, expected = (logits.float().gather(1, ids.long()) for ids in (got_ids, want_ids))
-    far = (got_weights - want_weights).abs().amax(-1) > 1e-4 * want_weights.abs().amax(-1)
-    others = int((far | (values != expected).any(-1)).sum())
-    return f"{others} tokens have other experts or weights" if others > 0.05 * len(logits) + 1 else ""
+    near = (got_weights - want_weights).abs().amax(-1) <= 1e-4 * want_weights.abs().amax(-1)  # no NaN is
+    others = int((~near | (values != expected).any(-1)).sum())
+    return f"{others} tokens have other experts or weights" if others > 0.05 * len(logits) else ""
 
 
 def measure(choice, tokens):

@@ -65,7 +65,8 @@ def _parquet(path, name):
     parquet = _import("pyarrow.parquet", path, "pyarrow")
     types = _import("pyarrow.types", path, "pyarrow")
     schema = parquet.read_schema(path)
-    lists = [field.name for field in schema if types.is_list(field.type) or types.is_large_list(field.type)]
+    are_lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    lists = [field.name for field in schema if any(is_one(field.type) for is_one in are_lists)]
     name = _choose(path, "name", name, lists)
     rows = parquet.read_table(path, columns=[name])[name].to_pylist()
     return _rows(path, rows)
@@ -112,10 +113,10 @@ def _rows(path, rows):
 
 def _choose(path, argument, wanted, there):
     """What was asked for, or the only one there is."""
-    if wanted in there:
-        return wanted
     if wanted is None and len(there) == 1:
         return there[0]
+    if wanted is not None and wanted in there:
+        return wanted
     listed = ", ".join(map(str, there)) or "nothing of the kind"
     raise ValueError(f"{path}: {argument} is {wanted}, expected one of what it holds: {listed}")
 

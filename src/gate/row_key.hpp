@@ -56,7 +56,7 @@ struct RowCell {
 // A key in one word, of values that reach a bound: how far above it, and the expert.
 struct ShortKey {
   uint32_t key;  // 0: nobody
-  bool is_far;   // too far, and has no key: a value that is NaN, too
+  bool is_far;   // too far, and has no key
 };
 
 template <int kExperts>

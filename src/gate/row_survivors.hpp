@@ -70,7 +70,9 @@ class RowSurvivors {
       constexpr float kZero = Shape::kBiased ? -0.0f : 0.0f;  // -0 equals 0; no score and bias add up to -0
       own = Shape::Short::of(value + kZero, bound + kZero, expert);
     }
-    return {is_there ? own.key : 0, is_there && own.is_far};
+    // Taken from memory, a value may be NaN that load() has put right.
+    const bool is_nan = Shape::kByMask && Shape::kBiased && value != value;
+    return {is_there ? own.key : 0, is_there && (own.is_far || is_nan)};
   }
 
   // Before any are kept.

@@ -45,8 +45,13 @@ TY_DEVICE float min_or_nan(float a, float b) {
 TY_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 TY_DEVICE float sqrt(float x) { return __builtin_sqrtf(x); }
 TY_DEVICE float abs(float x) { return __builtin_fabsf(x); }
+#ifdef __HIP__
 TY_DEVICE float max(float a, float b) { return __builtin_fmaxf(a, b); }
 TY_DEVICE float min(float a, float b) { return __builtin_fminf(a, b); }
+#else  // the C library returns a NaN that signals
+TY_DEVICE float max(float a, float b) { return a > b || b != b ? a : b; }
+TY_DEVICE float min(float a, float b) { return a < b || b != b ? a : b; }
+#endif
 TY_DEVICE float divide_by_one_to_two(float a, float b) { return a / b; }
 TY_DEVICE float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
 TY_DEVICE float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }

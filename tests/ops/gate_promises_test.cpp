@@ -164,6 +164,30 @@ TEST_P(GatePromises, FewNumbersAmongNothing) {
   }
 }
 
+// Experts that a bias lifts above all others are chosen by their ids, whatever their logits.
+TEST_P(GatePromises, LargeBiases) {
+  GateShape shape = deepseek_v3(9);
+  shape.groups = shape.kept_groups = 0;
+  shape.top_k = 2;
+  for (const int32_t experts : {128, 256, 512}) {
+    shape.experts = experts;
+    for (const float bias : {1e30f, 1e38f, 3e38f}) {
+      GateProblem problem = harness::draw(shape);
+      std::fill(problem.bias.begin(), problem.bias.end(), 0.0f);
+      for (size_t expert = 0; expert < 24; expert += 4) problem.bias[expert] = bias;
+      for (size_t i = 0; i < problem.logits.size(); ++i) {
+        const size_t expert = i % static_cast<size_t>(experts);
+        if (expert == 4 || expert == 8) problem.logits[i] = std::numeric_limits<float>::infinity();
+      }
+      const GateOutputs got = gate_outputs(device, problem);
+      for (size_t token = 0; token < 9; ++token) {
+        EXPECT_EQ(got.ids[2 * token], 0) << experts << " experts, bias " << bias;
+        EXPECT_EQ(got.ids[2 * token + 1], 4) << experts << " experts, bias " << bias;
+      }
+    }
+  }
+}
+
 // Of groups whose best is a zero, of either sign, the first are kept.
 TEST_P(GatePromises, ZerosOfEitherSignAreEqual) {
   GateShape softmax{.top_k = 6, .groups = 8, .kept_groups = 3};

@@ -187,11 +187,15 @@ TYPED_TEST_P(FloatConformance, Arithmetic) {
     expect_bits(got[i].quotient, values[3 * i] / values[3 * i + 1]);
     expect_bits(got[i].root, std::sqrt(std::fabs(values[3 * i])));
     expect_bits(got[i].magnitude, std::fabs(values[3 * i]));
-    expect_bits(got[i].max, std::fmax(values[3 * i], values[3 * i + 1]));
-    expect_bits(got[i].min, std::fmin(values[3 * i], values[3 * i + 1]));
-    const bool has_nan = std::isnan(values[3 * i]) || std::isnan(values[3 * i + 1]);
-    expect_bits(got[i].max_or_nan, has_nan ? NAN : std::fmax(values[3 * i], values[3 * i + 1]));
-    expect_bits(got[i].min_or_nan, has_nan ? NAN : std::fmin(values[3 * i], values[3 * i + 1]));
+    const float a = values[3 * i], b = values[3 * i + 1];
+    const bool has_nan = std::isnan(a) || std::isnan(b);
+    const float highest =
+        std::isnan(b) || a > b ? a : b;  // the number where one is, also of a NaN that signals
+    const float lowest = std::isnan(b) || a < b ? a : b;
+    expect_bits(got[i].max, highest);
+    expect_bits(got[i].min, lowest);
+    expect_bits(got[i].max_or_nan, has_nan ? NAN : highest);
+    expect_bits(got[i].min_or_nan, has_nan ? NAN : lowest);
   }
 }
 

@@ -44,6 +44,8 @@ def test_parquet(tmp_path):
 
     write(token=[0, 1, 2], topk_ids=IDS.tolist())
     expect(routings.read(path))
+    write(topk_ids=pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(IDS.reshape(-1)), IDS.shape[1]))
+    expect(routings.read(path))
     write(request=["a", "b"], topk_ids=[IDS[:1].tolist(), IDS[1:].tolist()], weights=[[0.5], [0.5]])
     expect(routings.read(path, "topk_ids"))
     with pytest.raises(ValueError, match=r"holds float64 of shape \[2, 1\], expected integers"):
@@ -80,6 +82,10 @@ def test_jsonl_of_several_layers(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", *lines)
     expect(routings.read(path, layer=1), IDS + 1)
     with pytest.raises(ValueError, match="layer is None, expected one of what it holds: 0, 1"):
+        routings.read(path)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write('{"topk_ids": [0, 1]}\n')
+    with pytest.raises(ValueError, match="layer is None, expected one of what it holds: 0, 1, None"):
         routings.read(path)
 
 
