@@ -43,7 +43,7 @@ class PackedRow {
     const Ranked mine = Shape::kWide ? rank_wide(key) : rank_narrow(key);
     const float total = rule_.needs_row_total() ? total_of(numbers, mine.highest) : 0;
     const bool is_chosen = mine.rank < router_.top_k;
-    const float of_rank = rule_.numerator(Key::value(mine.key), mine.highest);
+    const float of_rank = rule_.numerator_of_number(Key::value(mine.key), mine.highest);
     const float numerator = is_chosen ? of_rank : 0;
     const float divisor = rule_.divisor(sum_of_chosen(numerator), total);
     return {mine.rank, Key::expert(mine.key), rule_.weight(numerator, divisor)};

@@ -33,11 +33,10 @@ TY_DEVICE float exp_of_negative(float x) {
   q = port::fma(q, r, 0x1.fffffcp-2f);
   const float power = 1.0f + port::fma(q, r * r, r);
   // n is in the last bits of `shifted`; what is above them is shifted out.
-  const auto bits = std::bit_cast<uint32_t>(shifted);
-  const uint32_t half = bits >> 1;
-  constexpr uint32_t kOne = 127u << 23;
-  return power * std::bit_cast<float>((half << 23) + kOne) *
-         std::bit_cast<float>(((bits - half) << 23) + kOne);
+  constexpr uint32_t kExponentOfOne = 127;
+  const uint32_t exponents = std::bit_cast<uint32_t>(shifted) + 2 * kExponentOfOne;
+  const uint32_t half = exponents >> 1;
+  return power * std::bit_cast<float>(half << 23) * std::bit_cast<float>((exponents - half) << 23);
 }
 
 // ln(1 + z) for 0 <= z <= 1, as 2 artanh(z / (2 + z)), whose series has odd powers alone. `offset` is added

@@ -57,9 +57,12 @@ struct WeightRule {
   // `highest` is of the row or of the chosen, as above.
   TY_DEVICE float numerator(float logit, float highest) const {
     if (weighting == Weighting::kSigmoid) return sigmoid(logit == logit ? logit : -kInfinity);  // no branch
-    const float of_number =
-        weighting == Weighting::kSqrtSoftplus ? sqrt_softplus(logit) : exp_of_distance(logit, highest);
-    return logit == logit ? of_number : 0;
+    if (logit != logit) return 0;
+    return numerator_of_number(logit, highest);
+  }
+  TY_DEVICE float numerator_of_number(float logit, float highest) const {
+    if (weighting == Weighting::kSigmoid) return sigmoid(logit);
+    return weighting == Weighting::kSqrtSoftplus ? sqrt_softplus(logit) : exp_of_distance(logit, highest);
   }
 
   // `sum` is of the chosen numerators, `total` of the row's exponentials. 0: every weight is 0.
