@@ -11,7 +11,8 @@
 
 namespace tokenyard::gate {
 
-template <template <class, class, int> class RowOf, class Shape, int kThreads, int kResident>
+// RowKind: LanesRow or PackedRow.
+template <template <class, class, int> class RowKind, class Shape, int kThreads, int kResident>
 struct LanesGate {
   static constexpr int threads = kThreads;
   static constexpr int resident = kResident;
@@ -20,7 +21,7 @@ struct LanesGate {
   static constexpr int kTokens = kThreads / Shape::kLanes;  // of a block
 
   template <class Thread>
-  using Row = RowOf<Thread, Shape, kTokens>;
+  using Row = RowKind<Thread, Shape, kTokens>;
   template <class Thread>
   using Shared = typename Row<Thread>::Shared;
 

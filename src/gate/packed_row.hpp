@@ -59,7 +59,7 @@ class PackedRow {
   static constexpr int kLanes = Shape::kLanes;
   static constexpr int kItems = Shape::kItems;
   using Key = PackedKey<Logit>;
-  static_assert(kItems >= 2 && !Shape::kBiased && !Shape::kGrouped);
+  static_assert(kItems >= 2 && !Shape::kBiased && Shape::kGrouping == Grouping::kNone);
   static_assert(kLanes == Thread::warp_size || kLanes == 8);
 
   // Two in a word, -0 as 0 and NaN as -inf: it has the same weight.

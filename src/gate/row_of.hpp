@@ -9,7 +9,8 @@
 namespace tokenyard::gate {
 
 template <class Thread, class Shape, int kTokens>
-using RowOf = std::conditional_t<sizeof(typename Shape::Logit) == 2 && !Shape::kBiased && !Shape::kGrouped,
+using RowOf = std::conditional_t<sizeof(typename Shape::Logit) == 2 && !Shape::kBiased &&
+                                     Shape::kGrouping == Grouping::kNone,
                                  PackedRow<Thread, Shape, kTokens>, LanesRow<Thread, Shape, kTokens>>;
 
 }  // namespace tokenyard::gate

@@ -164,6 +164,24 @@ TEST_P(GatePromises, FewNumbersAmongNothing) {
   }
 }
 
+// Large batches of 16-bit logits are sorted packed, unless a bias or groups are in the way.
+TEST_P(GatePromises, PacksSixteenBitLogits) {
+  if (device == "cpu") GTEST_SKIP() << "the CPU has one way";
+  const auto packs = [&](const GateShape& shape) {
+    const ty_gate_args args = harness::gate_args(shape);
+    char text[500];
+    EXPECT_EQ(ty_gate_explain(device_id(device), &args, text, sizeof text), TY_OK) << ty_last_error();
+    return std::string(text).find("packed and sorted") != std::string::npos;
+  };
+  GateShape shape{.tokens = 5000, .experts = 128, .top_k = 8, .dtype = TY_BFLOAT16};
+  EXPECT_TRUE(packs(shape));
+  shape.dtype = TY_FLOAT16;
+  EXPECT_TRUE(packs(shape));
+  shape.dtype = TY_FLOAT32;
+  EXPECT_FALSE(packs(shape));
+  EXPECT_FALSE(packs(deepseek_v3(5000)));
+}
+
 // Experts that a bias lifts above all others are chosen by their ids, whatever their logits.
 TEST_P(GatePromises, LargeBiases) {
   GateShape shape = deepseek_v3(9);
