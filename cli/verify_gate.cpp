@@ -44,7 +44,7 @@ std::vector<int32_t> lanes_of(const Device& device, int32_t asked) {
 }
 
 // Runs a problem with each number of lanes; "" or what is wrong. The CPU's result is held to the reference,
-// the others to the CPU's bits.
+// the others to the CPU's and, where they differ, to the reference.
 std::string mistake(const Device& device, const harness::GateProblem& problem,
                     const std::vector<int32_t>& all_lanes, Tally& tally) {
   harness::GateOutputs want;

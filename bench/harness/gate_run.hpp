@@ -27,9 +27,8 @@ std::string difference(const GateOutputs& got, const GateOutputs& want);
 // selection values differ by more than float32 may lose, weights to a relative 1e-5.
 std::string broken_promise(const GateProblem& problem, const GateOutputs& outputs);
 
-// The same, quickly, where another device's outputs are known to be right: without a bias they must be equal
-// to the last bit; with one, devices may round scores differently, and tokens that differ are checked as
-// above.
+// The same, quickly, where another device's outputs are known to be right: tokens that differ from them, by
+// more than devices' arithmetic does, are checked as above.
 std::string mistake(const GateProblem& problem, const GateOutputs& got, const GateOutputs& right);
 
 struct GateOptions {

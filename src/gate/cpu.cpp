@@ -143,10 +143,10 @@ class Chooser {
       }
     }
     for (size_t k = 0; k < top_k_; ++k) {
-      weights_[k] = rule_.numerator(logits_[expert_of(keys_[k])], highest);
+      weights_[k] = rule_.numerator(ExactScores{}, logits_[expert_of(keys_[k])], highest);
     }
     const float divisor = rule_.divisor(sum_of_weights(), total_);
-    for (float& weight : weights_) weight = rule_.weight(weight, divisor);
+    for (float& weight : weights_) weight = rule_.weight(ExactScores{}, weight, divisor);
   }
 
   float sum_of_weights() {

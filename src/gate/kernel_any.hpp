@@ -126,16 +126,30 @@ struct AnyGate {
 
     TY_DEVICE bool has_bias() const { return gate_.bias != nullptr; }
 
-    TY_DEVICE float score_to_select_by(float x) {
-      return gate_.rule.score == TY_GATE_SIGMOID ? safe_quick_sigmoid<Logit>(gpu_, x)
-                                                 : gate_.rule.score_of(x, highest_);
+    // To select by, or to add up. With softmax not yet divided by the row's total.
+    TY_DEVICE float score_of(float x) {
+      if (!has_bias()) return quick_term(gpu_, x, highest_);
+      if (gate_.rule.score == TY_GATE_SIGMOID) return safe_quick_sigmoid<Logit>(gpu_, x);
+      return exact_score_of(x);
+    }
+    // 0 for NaN.
+    TY_DEVICE float exact_score_of(float x) const {
+      if (x != x) return 0;
+      switch (gate_.rule.score) {
+        case TY_GATE_SOFTMAX:
+          return exp_of_distance(x, highest_);
+        case TY_GATE_SIGMOID:
+          return sigmoid(x);
+        default:
+          return sqrt_softplus(x);
+      }
     }
 
     // Scores wait where their keys will be.
     TY_DEVICE void set_scores() {
       if (!has_bias() && !gate_.rule.needs_row_total()) return;
       for (int32_t e = gpu_.lane(); e < gate_.num_experts; e += kWarp) {
-        key(e) = std::bit_cast<uint32_t>(score_to_select_by(logit(e)));
+        key(e) = std::bit_cast<uint32_t>(score_of(logit(e)));
       }
       if (gate_.rule.score == TY_GATE_SOFTMAX) add_up_scores();
     }
@@ -177,7 +191,7 @@ struct AnyGate {
     TY_DEVICE float group_member(int32_t expert, bool by_score) {
       if (!by_score) return value_of(key(expert));
       const float x = logit(expert);
-      return x == x ? gate_.rule.score_of(x, highest_) : -kInfinity;
+      return x == x ? exact_score_of(x) : -kInfinity;
     }
 
     TY_DEVICE void mask_groups() {
@@ -271,7 +285,7 @@ struct AnyGate {
         mine.expert[slot] = shared_.ranked_expert(first_chosen_ + rank);
         mine.logit[slot] = logit(mine.expert[slot]);
       }
-      write_weights<kWarp>(gpu_, gate_.rule, gate_.out, token_, mine, highest_, total_);
+      write_weights<Logit, kWarp>(gpu_, gate_.rule, gate_.out, token_, mine, highest_, total_);
       gpu_.sync_warp();  // the next token's keys come where this one's were
     }
 

@@ -8,6 +8,7 @@
 
 #include "gate/outputs.hpp"
 #include "gate/packed_key.hpp"
+#include "gate/quick_score.hpp"
 #include "gate/router.hpp"
 #include "gate/row_chunk.hpp"
 #include "gate/row_key.hpp"
@@ -50,7 +51,7 @@ struct ThreadGate {
     const unsigned token =
         static_cast<unsigned>(gpu.block()) * kThreads + static_cast<unsigned>(gpu.thread());
     if (token >= static_cast<unsigned>(router.num_tokens)) return;
-    const Result result = choose(router.row(token));
+    const Result result = choose(gpu, router.row(token));
     if (kMaxK == 2 && stores_pairs) [[likely]] {
       out.put_plain_pair(token, {Keys::expert(result.key[0]), Keys::expert(result.key[1])},
                          {result.weight[0], result.weight[1]});
@@ -78,7 +79,8 @@ struct ThreadGate {
     return logits;
   }
 
-  TY_DEVICE Result choose(const Logit* row) const {
+  template <class Thread>
+  TY_DEVICE Result choose(Thread& gpu, const Logit* row) const {
     Logits logits;
     if (loads_row) [[likely]] {
       logits.load(row);
@@ -93,9 +95,9 @@ struct ThreadGate {
       sort<kItems>(result.key);
     }
     if constexpr (kMaxK == 2 && kOfChosen) {
-      weigh_two(result);
+      weigh_two(gpu, result);
     } else {
-      weigh(logits, result);
+      weigh(gpu, logits, result);
     }
     return result;
   }
@@ -113,25 +115,25 @@ struct ThreadGate {
   }
 
   // The same as weigh(), of 1 and the second's power, whose sum is 1 to 2.
-  TY_DEVICE void weigh_two(Result& result) const {
+  template <class Thread>
+  TY_DEVICE void weigh_two(Thread& gpu, Result& result) const {
     const float highest = Keys::value(result.key[0]);
-    const float power = exp_of_distance(Keys::value(result.key[1]), highest);
+    const float power = quick_exp_of_distance(gpu, Keys::value(result.key[1]), highest);
     const float second = out.top_k > 1 ? power : 0;
-    const float sum = 1.0f + second;
-    float share = port::divide_by_one_to_two(second, sum);
-    if (second < 0x1p-100f && second > 0) [[unlikely]]
-      share = second / sum;
-    result.weight[0] = highest > -kInfinity ? port::divide_by_one_to_two(1.0f, sum) * rule.scale : 0;
-    result.weight[1] = second > 0 ? share * rule.scale : 0;
+    const float first = gpu.reciprocal(1.0f + second);
+    result.weight[0] = highest > -kInfinity ? first * rule.scale : 0;
+    result.weight[1] = second * first * rule.scale;
   }
 
-  TY_DEVICE void weigh(const Logits& logits, Result& result) const {
+  template <class Thread>
+  TY_DEVICE void weigh(Thread& gpu, const Logits& logits, Result& result) const {
+    const QuickScores<Logit, Thread> scores(gpu);
     const float highest = Keys::value(result.key[0]);
     float sum_of_row = 0;
     if (!kOfChosen && rule.needs_row_total()) {
       float term[kItems];
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) term[i] = rule.score_of(logits[i], highest);
+      for (int i = 0; i < kItems; ++i) term[i] = quick_term(gpu, logits[i], highest);
       sum_of_row = port::tree_sum<kItems>(term);
     }
 #pragma unroll
@@ -140,14 +142,15 @@ struct ThreadGate {
     for (int rank = 0; rank < kMaxK; ++rank) {
       if (rank > 0 && rank >= out.top_k) break;
       const float logit = Keys::value(result.key[rank]);
-      result.weight[rank] = kOfChosen ? exp_of_distance(logit, highest) : rule.score_of(logit, highest);
+      result.weight[rank] =
+          kOfChosen ? scores.exp_of_distance(logit, highest) : rule.numerator(scores, logit, highest);
     }
     const float sum = port::tree_sum<kMaxK>(result.weight);
     const float divisor = kOfChosen ? sum : rule.divisor(sum, sum_of_row);
 #pragma unroll
     for (int rank = 0; rank < kMaxK; ++rank) {
       if (rank > 0 && rank >= out.top_k) break;
-      result.weight[rank] = rule.weight(result.weight[rank], divisor);
+      result.weight[rank] = rule.weight(scores, result.weight[rank], divisor);
     }
   }
 

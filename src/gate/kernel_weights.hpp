@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gate/outputs.hpp"
+#include "gate/quick_score.hpp"
 #include "gate/weights.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
@@ -19,9 +20,10 @@ struct ChosenOfLane {
 
 // Every lane of the warp must call it. `token` is below 0 where a lane's token does not exist; `highest` and
 // `total` are the row's, needed where the rule says so.
-template <int kLanes, int kSlots, class Thread>
+template <class Logit, int kLanes, int kSlots, class Thread>
 TY_DEVICE void write_weights(Thread& gpu, const WeightRule& rule, const Outputs& out, int64_t token,
                              const ChosenOfLane<kSlots>& chosen, float highest, float total) {
+  const QuickScores<Logit, Thread> scores(gpu);
   const int lane = gpu.lane() % kLanes;
   const auto has = [&](int slot) { return lane + slot * kLanes < out.top_k; };
   if (rule.softmax_of_chosen()) {
@@ -35,12 +37,12 @@ TY_DEVICE void write_weights(Thread& gpu, const WeightRule& rule, const Outputs&
   float weight[kSlots];
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
-    weight[slot] = has(slot) ? rule.numerator(chosen.logit[slot], highest) : 0;
+    weight[slot] = has(slot) ? rule.numerator(scores, chosen.logit[slot], highest) : 0;
   }
   const float divisor = rule.divisor(port::lanes_tree_sum<kLanes>(gpu, weight, out.top_k), total);
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
-    weight[slot] = rule.weight(weight[slot], divisor);
+    weight[slot] = rule.weight(scores, weight[slot], divisor);
     if (has(slot) && token >= 0) {
       out.put_expert(gpu, token, lane + slot * kLanes, chosen.expert[slot], weight[slot]);
     }

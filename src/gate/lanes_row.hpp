@@ -13,6 +13,7 @@
 
 #include "gate/chosen.hpp"
 #include "gate/order.hpp"
+#include "gate/quick_score.hpp"
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
 #include "gate/row_groups.hpp"
@@ -209,7 +210,7 @@ class LanesRow {
   TY_DEVICE int32_t rank_held() const { return Shape::kWide ? lane_ : rank_of_lane<kLanes>(lane_); }
 
   TY_DEVICE Ranked ranked(int32_t rank, int32_t expert, float logit) {
-    return {rank, expert, logit, rule_.softmax_of_chosen() ? 0 : rule_.numerator(logit, highest_)};
+    return {rank, expert, logit, rule_.softmax_of_chosen() ? 0 : rule_.numerator(scores(), logit, highest_)};
   }
 
   TY_DEVICE Ranked ranked_short(int32_t rank, uint32_t key, float bound) {
@@ -230,11 +231,13 @@ class LanesRow {
     if (rule_.softmax_of_chosen()) {
       const bool counts = is_chosen && mine.logit == mine.logit;
       highest_ = lanes_highest<kLanes>(gpu_, counts ? mine.logit : -kInfinity);
-      mine.numerator = is_chosen ? rule_.numerator(mine.logit, highest_) : 0;
+      mine.numerator = is_chosen ? rule_.numerator(scores(), mine.logit, highest_) : 0;
     }
     const float divisor = rule_.divisor(sum_by_rank(mine.rank, mine.numerator), total_);
-    return {mine.rank, mine.expert, rule_.weight(is_chosen ? mine.numerator : 0, divisor)};
+    return {mine.rank, mine.expert, rule_.weight(scores(), is_chosen ? mine.numerator : 0, divisor)};
   }
+
+  TY_DEVICE QuickScores<Logit, Thread> scores() { return QuickScores<Logit, Thread>(gpu_); }
 
   static TY_DEVICE float sum_of_eight(Thread& gpu, Shared& shared, int slot, int first) {
     const port::Pack<float> a = gpu.load_pack(shared.by_rank, slot * kMaxK + first);

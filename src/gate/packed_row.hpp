@@ -10,6 +10,7 @@
 #include "gate/chosen.hpp"
 #include "gate/lists_merge.hpp"
 #include "gate/packed_key.hpp"
+#include "gate/quick_score.hpp"
 #include "gate/router.hpp"
 #include "gate/row_chunk.hpp"
 #include "gate/row_shape.hpp"
@@ -43,10 +44,11 @@ class PackedRow {
     const Ranked mine = Shape::kWide ? rank_wide(key) : rank_narrow(key);
     const float total = rule_.needs_row_total() ? total_of(numbers, mine.highest) : 0;
     const bool is_chosen = mine.rank < router_.top_k;
-    const float of_rank = rule_.numerator_of_number(Key::value(mine.key), mine.highest);
+    const QuickScores<Logit, Thread> scores(gpu_);
+    const float of_rank = rule_.numerator(scores, Key::value(mine.key), mine.highest);
     const float numerator = is_chosen ? of_rank : 0;
     const float divisor = rule_.divisor(sum_of_chosen(numerator), total);
-    return {mine.rank, Key::expert(mine.key), rule_.weight(numerator, divisor)};
+    return {mine.rank, Key::expert(mine.key), rule_.weight(scores, numerator, divisor)};
   }
 
   // The sum of values that lanes hold by rank, neighbours first.

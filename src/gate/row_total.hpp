@@ -1,13 +1,13 @@
 // The sum that a softmax over a whole row divides by.
 #pragma once
 
-#include "gate/score.hpp"
+#include "gate/quick_score.hpp"
 #include "port/collectives.hpp"
 #include "port/port.hpp"
 
 namespace tokenyard::gate {
 
-// Of the exponentials of the values' distance to the row's highest, neighbours first; NaN has none.
+// Of quick_term(), neighbours first.
 template <class Shape, class Thread>
 TY_DEVICE float row_total(Thread& gpu, const float (&value)[Shape::kItems], float highest) {
   float of_chunk[Shape::kChunks];
@@ -16,8 +16,7 @@ TY_DEVICE float row_total(Thread& gpu, const float (&value)[Shape::kItems], floa
     float term[Shape::kChunk];
 #pragma unroll
     for (int i = 0; i < Shape::kChunk; ++i) {
-      const float x = value[c * Shape::kChunk + i];
-      term[i] = x == x ? exp_of_distance(x, highest) : 0;
+      term[i] = quick_term(gpu, value[c * Shape::kChunk + i], highest);
     }
     of_chunk[c] = port::tree_sum<Shape::kChunk>(term);
   }

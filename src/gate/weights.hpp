@@ -47,22 +47,13 @@ struct WeightRule {
   TY_DEVICE bool softmax_of_chosen() const { return weighting == Weighting::kSoftmaxOfChosen; }
   TY_DEVICE bool needs_row_total() const { return weighting == Weighting::kSoftmaxOfRow; }
 
-  // The score of a logit, 0 for NaN; with softmax not yet divided by the row's total.
-  TY_DEVICE float score_of(float logit, float highest) const {
-    if (logit != logit) return 0;
-    if (score == TY_GATE_SOFTMAX) return exp_of_distance(logit, highest);
-    return score == TY_GATE_SIGMOID ? sigmoid(logit) : sqrt_softplus(logit);
-  }
-
-  // `highest` is of the row or of the chosen, as above.
-  TY_DEVICE float numerator(float logit, float highest) const {
-    if (weighting == Weighting::kSigmoid) return sigmoid(logit == logit ? logit : -kInfinity);  // no branch
-    if (logit != logit) return 0;
-    return numerator_of_number(logit, highest);
-  }
-  TY_DEVICE float numerator_of_number(float logit, float highest) const {
-    if (weighting == Weighting::kSigmoid) return sigmoid(logit);
-    return weighting == Weighting::kSqrtSoftplus ? sqrt_softplus(logit) : exp_of_distance(logit, highest);
+  // Of ExactScores or QuickScores, whose scores are 0 for NaN. `highest` is of the row or of the chosen, as
+  // above.
+  template <class Scores>
+  TY_DEVICE float numerator(const Scores& scores, float logit, float highest) const {
+    if (weighting == Weighting::kSigmoid) return scores.sigmoid(logit);
+    return weighting == Weighting::kSqrtSoftplus ? scores.sqrt_softplus(logit)
+                                                 : scores.exp_of_distance(logit, highest);
   }
 
   // `sum` is of the chosen numerators, `total` of the row's exponentials. 0: every weight is 0.
@@ -72,10 +63,12 @@ struct WeightRule {
     return mode == TY_GATE_RAW ? row : port::fma(epsilon, row, sum);
   }
 
-  TY_DEVICE float weight(float numerator, float divisor) const {
-    // 0 has a division of its own, which takes longer.
-    const float weight = (numerator > 0 ? numerator : 1.0f) / (divisor > 0 ? divisor : 1.0f) * scale;
-    return numerator > 0 && divisor > 0 ? weight : 0;
+  template <class Scores>
+  TY_DEVICE float weight(const Scores& scores, float numerator, float divisor) const {
+    // Sums of numbers as large as sqrt-softplus may be have no quick reciprocal.
+    const float share = weighting == Weighting::kSqrtSoftplus ? ExactScores::quotient(numerator, divisor)
+                                                              : scores.quotient(numerator, divisor);
+    return share * scale;
   }
 
   // `sum` is of the token's weights.

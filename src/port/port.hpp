@@ -83,7 +83,7 @@
 //   waiting       void delay()             for about as long as a store takes to be seen by other blocks
 //                 void pause()             in the body of a loop that polls another block
 //   approximate   float exp2(float)        2^x to 2 units in the last place; below 2^-126 it may be 0
-//                 float reciprocal(float)  1/x to 1, for 1 <= x < 2^126; 0 for infinity
+//                 float reciprocal(float)  1/x to 1, for 2^-126 <= x < 2^126; 0 for infinity
 //                 The same bits for the same number on one device. What is exact is in floats.hpp.
 //   bits          int popcount(M)          int lowest(M)        index of the lowest set bit, M != 0
 //

@@ -77,7 +77,7 @@ class Chosen {
     float numerator[kSlots], term[kSlots];
 #pragma unroll
     for (int slot = 0; slot < kSlots; ++slot) {
-      numerator[slot] = has(slot) ? rule.forward.numerator(logit_[slot], highest) : 0;
+      numerator[slot] = has(slot) ? rule.forward.numerator(gate::ExactScores{}, logit_[slot], highest) : 0;
     }
     const float divisor = rule.forward.divisor(sum(gpu, numerator), total);
 #pragma unroll
