@@ -74,6 +74,7 @@ inline constexpr GateShape kSimt32GateShapes[] = {
     {8, 32, 0, kPacked, 17},
     {8, 16, 0, kUngrouped | kGrouped, 9},
     {8, 32, 0, kGrouped, 17},
+    {16, 16, 0, kGrouped, 1 << 20},
     {8, 32, 0, kUngrouped, 9},
     {16, 32, 0, kUngrouped, 9},
     {32, 2, 0, kPacked, 0},

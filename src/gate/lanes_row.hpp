@@ -53,10 +53,8 @@ class LanesRow {
 
   TY_DEVICE Chosen choose() {
     const RowLoader<Shape> loader(router_, row_, gpu_.lane() % kLanes);  // which is there before lane_
-    if constexpr (Shape::kWide) {
-      survivors_.clear();
-      if (lane_ < kMaxK) shared_.by_rank(slot_ * kMaxK + lane_) = 0;
-    }
+    if constexpr (Shape::kWide) survivors_.clear();
+    if (kByCount && lane_ < kMaxK) shared_.by_rank(slot_ * kMaxK + lane_) = 0;
     Values values = loader.load(gpu_);
     gpu_.sync_warp();
     if (rule_.needs_row_total()) {  // softmax: values are the logits
@@ -66,13 +64,16 @@ class LanesRow {
     if constexpr (Shape::kMasked) mask_groups<Shape>(gpu_, router_, lane_, values.item);
     const Bound bound = bound_of(values);
     const Kept kept = survivors_.keep(router_, row_, values, bound.value, bound.takes_part);
-    return weigh(Shape::kWide ? rank_wide(loader, kept, values, bound)
-                              : rank_narrow(loader, kept, bound.value));
+    if constexpr (Shape::kWide) {
+      return weigh(rank_wide(loader, kept, values, bound));
+    } else {
+      return weigh(rank_narrow(loader, kept, bound.value));
+    }
   }
 
   // The sum of values that lanes hold by rank, neighbours first.
   TY_DEVICE float sum_by_rank(int32_t rank, float value) {
-    if constexpr (Shape::kWide) {
+    if constexpr (kByCount) {
       if (rank < router_.top_k) shared_.by_rank(slot_ * kMaxK + rank) = value;
       gpu_.sync_warp();
       if (router_.top_k <= 8) [[likely]]
@@ -87,11 +88,13 @@ class LanesRow {
   static constexpr int kLanes = Shape::kLanes;
   static constexpr int kMaxK = Shape::kMaxK;
   static constexpr bool kBiased = Shape::kBiased;
+  static constexpr bool kByCount = Shape::kByCount;
   using Keys = typename Shape::Keys;
   using Key = typename Keys::Type;
   using Values = RowValues<Shape>;
   using Survivors = RowSurvivors<Thread, Shape, Shared>;
   using Kept = typename Survivors::Kept;
+  using Survivor = typename Survivors::Survivor;
 
   struct Bound {
     float value;
@@ -110,14 +113,31 @@ class LanesRow {
   TY_DEVICE Bound bound_of(Values& values) {
     constexpr int kItems = Shape::kItems;
     if constexpr (Shape::kGrouped) {
-      TwoBest two = two_best<kItems>(values.item);
-      if (two.best != two.best) [[unlikely]] {
+      constexpr int kHalves = kLanes == 8 ? 2 : 1;  // of the lane
+      TwoBest two[2];
+      const auto find_two = [&] {
+#pragma unroll
+        for (int i = 0; i < kHalves; ++i) two[i] = two_best<kItems / kHalves>(values.item + i * kItems / 2);
+        return port::max_or_nan(two[0].best, two[kHalves - 1].best);
+      };
+      const float highest = find_two();
+      if (highest != highest) [[unlikely]] {
         values = RowLoader<Shape>::without_nan(router_, row_, lane_, values);
-        two = two_best<kItems>(values.item);
+        find_two();
       }
-      const GroupOfLane group = choose_group<Shape>(gpu_, router_, two);
-      // Two of each kept group are as good as the lowest second best.
-      const float lowest = lanes_min<kLanes>(gpu_, group.is_kept ? group.second : kInfinity);
+      GroupOfLane group;
+      float lowest;
+      if constexpr (Shape::kWide) {
+        const TwoBest best = two_best_of_lanes<Shape>(gpu_, lanes_of_group<Shape>(router_), two[0]);
+        group = choose_group<Shape>(gpu_, router_, best.best, best.second);
+        // Two of each kept group are as good as the lowest second best.
+        lowest = lanes_min<kLanes>(gpu_, group.is_kept ? best.second : kInfinity);
+      } else {
+        if constexpr (kLanes == 16) two[1] = {gpu_.shfl_xor(two[0].best, 1), gpu_.shfl_xor(two[0].second, 1)};
+        const FourBest four = both(two[0], two[1]);
+        group = choose_group<Shape>(gpu_, router_, four.best[0], four.best[1]);
+        lowest = survivors_.bound_of_groups(group, four, router_.kept_groups);
+      }
       return {2 * router_.kept_groups < router_.top_k ? -kInfinity : lowest, group.is_kept};
     } else {
       float best[Shape::kParts];
@@ -144,7 +164,7 @@ class LanesRow {
   // Each lane has one survivor at most, and keeps it.
   TY_DEVICE Ranked rank_wide(const RowLoader<Shape>& loader, Kept kept, const Values& values, Bound bound) {
     if (!kept.are_ranked) [[likely]] {
-      const ShortKey own = survivors_.short_key(loader, lane_, kept.count, bound.value);
+      const Survivor own = survivors_.survivor(loader, lane_, kept.count, bound.value);
       survivors_.show(own.key);
       Ranked mine = ranked_short(kMaxK, own.key, bound.value);
       int above = survivors_.template count_above<2 * Shape::kStep>(0, own.key);
@@ -164,21 +184,25 @@ class LanesRow {
     return rank_far(kept);
   }
 
-  // Each lane makes keys of two survivors and more, where there are as many.
+  // Each lane makes keys of two survivors and more, where there are as many. Of sixteen lanes mostly each has
+  // one at most, and keeps it.
   TY_DEVICE Ranked rank_narrow(const RowLoader<Shape>& loader, Kept kept, float bound) {
     if (!kept.are_ranked) [[likely]] {
-      const ShortKey first = survivors_.short_key(loader, lane_, kept.count, bound);
-      ShortKey next{0, false};
-      if (kLanes == 8 || gpu_.any(kept.count > kLanes)) {  // sixteen lanes seldom need them
-        next = survivors_.short_key(loader, lane_ + kLanes, kept.count, bound);
+      const Survivor first = survivors_.survivor(loader, lane_, kept.count, bound);
+      if constexpr (kByCount) {
+        if (!gpu_.any(first.is_far || kept.is_void || kept.count > kLanes)) [[likely]] {
+          const int above = survivors_.rank_of(first.key);
+          return ranked(first.key != 0 ? above : kMaxK, first.expert, first.logit);
+        }
       }
+      Survivor next = survivors_.survivor(loader, lane_ + kLanes, kept.count, bound);
       bool is_far = first.is_far || next.is_far || kept.is_void;
-      uint32_t best = best_of_two<kLanes>(gpu_, first.key, next.key);
+      uint32_t best = survivors_.best_of_two(first.key, next.key);
 #pragma unroll 1
       for (int i = 2 * kLanes; gpu_.any(i < kept.count); i += kLanes) {
-        next = survivors_.short_key(loader, lane_ + i, kept.count, bound);
+        next = survivors_.survivor(loader, lane_ + i, kept.count, bound);
         is_far = is_far || next.is_far;
-        best = best_of_two<kLanes>(gpu_, best, next.key);
+        best = survivors_.best_of_two(best, next.key);
       }
       if (!gpu_.any(is_far)) return ranked_short(rank_of_lane<kLanes>(lane_), best, bound);
       if (!gpu_.any(is_far && !kept.is_void)) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gate/order.hpp"
+#include "gate/row_groups.hpp"
 #include "gate/row_shape.hpp"
 #include "gate/sort.hpp"
 #include "port/collectives.hpp"
@@ -85,6 +86,31 @@ TY_DEVICE float quick_bound(Thread& gpu, const float (&best_of_part)[4], int top
     }
   }
   return lowest;
+}
+
+// Narrow lanes, of eight groups: the kept ones two by two, of each two the fourth best, and of these the
+// lowest. Twice as many values as groups are kept reach it, at least. `highest` as below.
+template <class Shape, class Thread, class Array>
+TY_DEVICE float bound_of_groups(Thread& gpu, GroupOfLane group, const FourBest& four, int kept_groups,
+                                Array& highest, int first) {
+  constexpr int kLanesOfGroup = Shape::kLanes / 8;
+  const int lane = gpu.lane() % Shape::kLanes;
+  if (group.is_kept && lane % kLanesOfGroup == 0) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) highest(first + 4 * group.before + i) = four.best[i];
+  }
+  gpu.sync_warp();
+  const int own = 2 * (lane % 4) < kept_groups ? 2 * (lane % 4) : 0;
+  const bool has_next = own + 1 < kept_groups;
+  const port::Pack<float> a = gpu.load_pack(highest, first + 4 * own);
+  const port::Pack<float> b = gpu.load_pack(highest, first + 4 * (has_next ? own + 1 : own));
+  float lowest = kInfinity;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    lowest = port::min(lowest, has_next ? port::max(a.item[i], b.item[3 - i]) : a.item[i]);
+  }
+  lowest = port::min(lowest, gpu.shfl_xor(lowest, 1));
+  return port::min(lowest, gpu.shfl_xor(lowest, 2));
 }
 
 // The K-th highest of the parts' best, by counting: no K parts have anything above it. `highest` is the

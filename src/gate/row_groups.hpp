@@ -18,6 +18,18 @@ struct TwoBest {
   float best, second;
 };
 
+// Of values that are not NaN, the highest first.
+struct FourBest {
+  float best[4];
+};
+
+TY_DEVICE FourBest both(TwoBest a, TwoBest b) {
+  const float low = port::min(a.best, b.best);
+  const float high = port::max(a.second, b.second);
+  return {{port::max(a.best, b.best), port::max(low, high), port::min(low, high),
+           port::min(a.second, b.second)}};
+}
+
 TY_DEVICE TwoBest merged(TwoBest a, TwoBest b) {
   return {port::max_or_nan(a.best, b.best),
           port::max(port::min(a.best, b.best), port::max(a.second, b.second))};
@@ -34,34 +46,44 @@ TY_DEVICE TwoBest two_best(const float* value) {
   }
 }
 
-struct GroupOfLane {
-  bool is_kept;
-  float second;  // the second best value in it
-};
+template <class Shape, class Logit>
+TY_DEVICE int lanes_of_group(const Router<Logit>& router) {
+  return Shape::kGrouping == Grouping::kEight ? Shape::kLanes / 8 : router.group_size / Shape::kItems;
+}
 
-template <class Shape, class Thread, class Logit>
-TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, TwoBest of_lane) {
-  constexpr int kLanes = Shape::kLanes;
-  const int lane = gpu.lane() % kLanes;
-  const int lanes =
-      Shape::kGrouping == Grouping::kEight ? kLanes / 8 : router.group_size / Shape::kItems;  // of a group
-  TwoBest two = of_lane;
+// From those of each lane to those of its group.
+template <class Shape, class Thread>
+TY_DEVICE TwoBest two_best_of_lanes(Thread& gpu, int lanes, TwoBest two) {
 #pragma unroll
-  for (int mask = 1; mask < kLanes; mask *= 2) {
+  for (int mask = 1; mask < Shape::kLanes; mask *= 2) {
     if (mask >= lanes) break;
     two = merged(two, {gpu.shfl_xor(two.best, mask), gpu.shfl_xor(two.second, mask)});
   }
+  return two;
+}
+
+struct GroupOfLane {
+  int before;  // groups that win against it
+  bool is_kept;
+};
+
+template <class Shape, class Thread, class Logit>
+TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, float best, float second) {
+  constexpr int kLanes = Shape::kLanes;
+  const int lane = gpu.lane() % kLanes;
+  const int lanes = lanes_of_group<Shape>(router);
   // Zeros are equal, whatever their sign.
   const int32_t value = order_of(
-      (router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(two.best, two.second) : two.best) + 0.0f);
-  int before = 0;  // groups that win against this one
-  if constexpr (Shape::kIsFull && kLanes == 8) {
-    bool wins[kLanes] = {};
+      (router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(best, second) : best) + 0.0f);
+  int before = 0;
+  if constexpr (Shape::kIsFull && kLanes <= 16) {
+    const int group = lane / (kLanes / 8);
+    bool wins[8] = {};
 #pragma unroll
-    for (int mask = 1; mask < kLanes; ++mask) {
+    for (int mask = 1; mask < 8; ++mask) {
       // Of equals the lower wins: the one without the highest bit that they differ in.
       const int bit = mask < 2 ? 0 : mask < 4 ? 1 : 2;
-      wins[mask] = gpu.shfl_xor(value, mask) > value - (lane >> bit & 1);
+      wins[mask] = gpu.shfl_xor(value, mask * kLanes / 8) > value - (group >> bit & 1);
     }
     before = port::count_of(gpu, wins);
   } else {
@@ -85,7 +107,7 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, Two
       for (int others = 0; others < used; others += lanes * lanes) compare(others, used);
     }
   }
-  return {before < router.kept_groups, two.second};
+  return {before, before < router.kept_groups};
 }
 
 }  // namespace tokenyard::gate

@@ -77,43 +77,19 @@ TY_DEVICE uint32_t best_eight(Thread& gpu, uint32_t a, uint32_t b) {
   return pick(is_low, key, gpu.shfl_xor(key, 7));
 }
 
-// Sixteen lanes with a key each: lane by lane the highest first, if those of every `half` lanes stand so, or
-// the other way round in the second of two. A bitonic merge.
+// Sixteen lanes with a key of each of two lists, both lane by lane with the highest first: the same of the
+// sixteen highest. A bitonic merge.
 template <class Thread>
-TY_DEVICE uint32_t merge_lanes(Thread& gpu, uint32_t key, int half) {
+TY_DEVICE uint32_t merge_lanes(Thread& gpu, uint32_t a, uint32_t b) {
   const int lane = gpu.lane() % 16;
-  const bool falls = (lane & 2 * half & 15) == 0;
+  const uint32_t last_first = gpu.shfl_xor(b, 15);
+  uint32_t key = a > last_first ? a : last_first;
 #pragma unroll
-  for (int mask = half; mask > 0; mask /= 2) {
+  for (int mask = 8; mask > 0; mask /= 2) {
     const uint32_t other = gpu.shfl_xor(key, mask);
-    const bool higher = ((lane & mask) == 0) == falls;
-    key = (key > other) == higher ? key : other;
+    key = (key > other) == ((lane & mask) == 0) ? key : other;
   }
   return key;
-}
-
-// Sixteen lanes with two keys each: the sixteen highest of the thirty-two, one a lane, lane r with rank r.
-// Mostly only the first are there.
-template <class Thread>
-TY_DEVICE uint32_t best_sixteen(Thread& gpu, uint32_t a, uint32_t b) {
-  const auto sort = [&](uint32_t key) {
-#pragma unroll
-    for (int half = 1; half < 16; half *= 2) key = merge_lanes(gpu, key, half);
-    return key;
-  };
-  a = sort(a);
-  if (!gpu.any(b != 0)) return a;
-  const uint32_t last_first = gpu.shfl_xor(sort(b), 15);
-  return merge_lanes(gpu, a > last_first ? a : last_first, 8);
-}
-
-template <int kLanes, class Thread>
-TY_DEVICE uint32_t best_of_two(Thread& gpu, uint32_t a, uint32_t b) {
-  if constexpr (kLanes == 8) {
-    return best_eight(gpu, a, b);
-  } else {
-    return best_sixteen(gpu, a, b);
-  }
 }
 
 // By rank: what best_of_two() leaves to a lane, and the sum of values that lanes hold so, neighbours first.

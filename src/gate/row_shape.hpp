@@ -67,6 +67,9 @@ struct RowShape {
   static constexpr int kParts = kWide ? 1 : 4;
   static constexpr int kPart = kItems / kParts;
 
+  // How survivors are ranked: lanes count the keys above their own, or sort them among each other.
+  static constexpr bool kByCount = kLanes >= 16;
+
   // What survivors are ranked by.
   using Keys = RowKey<Logit, kBiased>;
   using Short = ShortKeys<kLanes * kItems>;

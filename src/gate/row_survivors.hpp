@@ -8,6 +8,7 @@
 
 #include "gate/router.hpp"
 #include "gate/row_bound.hpp"
+#include "gate/row_groups.hpp"
 #include "gate/row_key.hpp"
 #include "gate/row_ranks.hpp"
 #include "gate/row_shape.hpp"
@@ -24,10 +25,10 @@ struct RowShared {
   using array = typename Thread::template array<T, N>;
   array<typename Shape::Keys::Type, kTokens * Shape::kSlots> survivor;          // keys, or cells
   array<uint16_t, Shape::kByMask ? kTokens * Shape::kMaxSurvivors : 8> expert;  // of the survivors
-  array<uint32_t, Shape::kWide ? kTokens * Shape::kLanes : 4> key;
+  array<uint32_t, Shape::kByCount ? kTokens * Shape::kLanes : 4> key;
   array<typename Shape::Keys::Type, kTokens * Shape::kMaxK> ranked;
   array<float, kTokens * Shape::kLanes * Shape::kParts> highest;
-  array<float, Shape::kWide ? kTokens * Shape::kMaxK : 4> by_rank;
+  array<float, Shape::kByCount ? kTokens * Shape::kMaxK : 4> by_rank;
 };
 
 template <class Thread, class Shape, class Shared>
@@ -49,17 +50,25 @@ class RowSurvivors {
     }
   }
 
-  // The same in one word, nobody beyond the last.
-  TY_DEVICE ShortKey short_key(const RowLoader<Shape>& loader, int i, int kept, float bound) {
+  // The same in one word, nobody beyond the last. Where they were kept by mask, also the logit, which had to
+  // be read.
+  struct Survivor {
+    uint32_t key;  // 0: nobody
+    bool is_far;   // and has no key
+    int32_t expert;
+    float logit;
+  };
+  TY_DEVICE Survivor survivor(const RowLoader<Shape>& loader, int i, int kept, float bound) {
     const bool is_there = i < kept;
-    float value;
+    float value, logit = 0;
     int32_t expert = 0;
     if constexpr (Shape::kByMask) {
       if (is_there) expert = this->expert(i);
-      value = loader.value_of(gpu_, expert);
+      logit = loader.logit_of(expert);
+      value = loader.value_of(gpu_, logit, expert);
     } else {
       const Key cell = is_there ? static_cast<Key>(key(i)) : Keys::kNobody;
-      if constexpr (Keys::kShort) return {static_cast<uint32_t>(cell), false};
+      if constexpr (Keys::kShort) return {static_cast<uint32_t>(cell), false, 0, 0};
       expert = Cell::expert(cell);
       value = Cell::value(cell);
     }
@@ -72,7 +81,7 @@ class RowSurvivors {
     }
     // Taken from memory, a value may be NaN that load() has put right.
     const bool is_nan = Shape::kByMask && Shape::kBiased && value != value;
-    return {is_there ? own.key : 0, is_there && (own.is_far || is_nan)};
+    return {is_there ? own.key : 0, is_there && (own.is_far || is_nan), expert, logit};
   }
 
   // Before any are kept.
@@ -99,9 +108,30 @@ class RowSurvivors {
     }
   }
 
+  // Of the keys of all lanes.
+  TY_DEVICE int rank_of(uint32_t own) {
+    show(own);
+    return count_above<kLanes>(0, own);
+  }
+
   // No K parts of lanes have anything above it, and K reach it.
   TY_DEVICE float sure_bound(const float (&best_of_part)[Shape::kParts]) {
     return bound_of_parts<Shape>(gpu_, best_of_part, top_k_, shared_.highest, slot_ * kLanes * Shape::kParts);
+  }
+
+  TY_DEVICE float bound_of_groups(GroupOfLane group, const FourBest& four, int kept_groups) {
+    return gate::bound_of_groups<Shape>(gpu_, group, four, kept_groups, shared_.highest,
+                                        slot_ * kLanes * Shape::kParts);
+  }
+
+  // Narrow, each lane with two keys: the highest of them all, one a lane. See rank_of_lane().
+  TY_DEVICE uint32_t best_of_two(uint32_t a, uint32_t b) {
+    if constexpr (Shape::kByCount) {
+      a = sorted(a);
+      return gpu_.any(b != 0) ? merge_lanes(gpu_, a, sorted(b)) : a;
+    } else {
+      return best_eight(gpu_, a, b);
+    }
   }
 
   struct Kept {
@@ -192,6 +222,16 @@ class RowSurvivors {
   using Key = typename Keys::Type;
   static constexpr bool kCellsAreKeys = Keys::kShort && !Shape::kByMask;
   using Cell = std::conditional_t<Keys::kShort, Keys, RowCell>;
+
+  // Of the first lanes, which have keys, the highest first.
+  TY_DEVICE uint32_t sorted(uint32_t own) {
+    gpu_.sync_warp();  // others may still read the last ones
+    const int rank = rank_of(own);
+    gpu_.sync_warp();
+    shared_.key(slot_ * kLanes + (own != 0 ? rank : lane_)) = own;
+    gpu_.sync_warp();
+    return shared_.key(slot_ * kLanes + lane_);
+  }
 
   TY_DEVICE decltype(auto) key(int i) { return shared_.survivor(slot_ * Shape::kSlots + i); }
 

@@ -93,18 +93,19 @@ class RowLoader {
     return values;
   }
 
+  TY_DEVICE float logit_of(int32_t expert) const { return port::to_float(row_[expert]); }
+
   // Of one expert, as load() takes it.
   template <class Thread>
-  TY_DEVICE float value_of(Thread& gpu, int32_t expert) const {
-    const float x = port::to_float(row_[expert]);
-    if constexpr (!Shape::kBiased) return x;
-    return selection_value<Shape::kSelection, Logit>(gpu, x, router_.bias[expert]);
+  TY_DEVICE float value_of(Thread& gpu, float logit, int32_t expert) const {
+    if constexpr (!Shape::kBiased) return logit;
+    return selection_value<Shape::kSelection, Logit>(gpu, logit, router_.bias[expert]);
   }
 
   // Not NaN but for a logit.
   template <class Thread>
   TY_DEVICE float safe_value_of(Thread& gpu, int32_t expert) const {
-    const float x = port::to_float(row_[expert]);
+    const float x = logit_of(expert);
     if constexpr (!Shape::kBiased) return x;
     return safe_selection_value<Shape::kSelection, Logit>(gpu, x, router_.bias[expert]);
   }

@@ -273,7 +273,8 @@ class Thread {
   }
 
   TY_DEVICE int popcount(lane_mask mask) { return __popc(mask); }
-  TY_DEVICE int lowest(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
+  // Of __ffs() the device has to turn the bits around first.
+  TY_DEVICE int lowest(lane_mask mask) { return 31 - __clz(static_cast<int>(mask & (0u - mask))); }
 
  private:
   static constexpr unsigned kAll = 0xffffffffu;
