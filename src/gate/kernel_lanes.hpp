@@ -43,8 +43,10 @@ struct LanesGate {
     Row<Thread> row(gpu, router, rule, gpu.template shared<Shared<Thread>>(),
                     router.row(exists ? token : num_tokens - 1), gpu.thread_at_hand());
     const Chosen chosen = row.choose();
-    if (out.is_plain) [[likely]] {
-      if (exists && chosen.rank < out.top_k) out.put_plain(token, chosen.rank, chosen.expert, chosen.weight);
+    if (router.is_plain) [[likely]] {
+      if (exists && chosen.rank < router.top_k) {
+        router.put_plain(token, chosen.rank, chosen.expert, chosen.weight);
+      }
     } else {
       write(gpu, row, exists ? int64_t{token} : -1, chosen);
     }

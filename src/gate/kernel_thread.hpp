@@ -32,16 +32,16 @@ struct ThreadGate {
   template <class Thread>
   struct Shared {};
 
-  Router<Logit> router;
   bool loads_row;     // at once
   bool stores_pairs;  // of a plain call with K = 2
+  Router<Logit> router;
   WeightRule rule;
   Outputs out;
 
   explicit ThreadGate(const Problem& problem)
-      : router(problem),
-        loads_row(problem.num_experts == kItems && loads_whole_chunks(problem, kItems)),
+      : loads_row(problem.num_experts == kItems && loads_whole_chunks(problem, kItems)),
         stores_pairs(Outputs(problem).stores_plain_pairs()),
+        router(problem),
         rule(problem),
         out(problem) {}
 
@@ -53,8 +53,8 @@ struct ThreadGate {
     if (token >= static_cast<unsigned>(router.num_tokens)) return;
     const Result result = choose(gpu, router.row(token));
     if (kMaxK == 2 && stores_pairs) [[likely]] {
-      out.put_plain_pair(token, {Keys::expert(result.key[0]), Keys::expert(result.key[1])},
-                         {result.weight[0], result.weight[1]});
+      router.put_plain_pair(token, {Keys::expert(result.key[0]), Keys::expert(result.key[1])},
+                            {result.weight[0], result.weight[1]});
     } else {
       write(gpu, token, result);
     }
@@ -119,10 +119,10 @@ struct ThreadGate {
   TY_DEVICE void weigh_two(Thread& gpu, Result& result) const {
     const float highest = Keys::value(result.key[0]);
     const float power = quick_exp_of_distance(gpu, Keys::value(result.key[1]), highest);
-    const float second = out.top_k > 1 ? power : 0;
+    const float second = router.top_k > 1 ? power : 0;
     const float first = gpu.reciprocal(1.0f + second);
-    result.weight[0] = highest > -kInfinity ? first * rule.scale : 0;
-    result.weight[1] = second * first * rule.scale;
+    result.weight[0] = highest > -kInfinity ? first * router.scale : 0;
+    result.weight[1] = second * first * router.scale;
   }
 
   template <class Thread>

@@ -42,14 +42,12 @@ class LanesRow {
                      const Logit* row, int thread)
       : gpu_(gpu),
         router_(router),
-        rule_(rule),
+        rule_(router.rule(rule, Shape::kWeighting)),
         shared_(shared),
         row_(gpu.at_hand(row)),
         slot_(static_cast<int>(static_cast<unsigned>(thread) / kLanes)),
         lane_(static_cast<int>(static_cast<unsigned>(thread) % kLanes)),
-        survivors_(gpu, shared, slot_, router.top_k, lane_) {
-    rule_.weighting = Shape::kWeighting;  // known to the compiler
-  }
+        survivors_(gpu, shared, slot_, router.top_k, lane_) {}
 
   TY_DEVICE Chosen choose() {
     const RowLoader<Shape> loader(router_, row_, gpu_.lane() % kLanes);  // which is there before lane_

@@ -56,10 +56,6 @@ struct Outputs {
     return is_plain && top_k == 2 && reinterpret_cast<uintptr_t>(ids) % sizeof(Pair<int32_t>) == 0 &&
            reinterpret_cast<uintptr_t>(weights) % sizeof(Pair<float>) == 0;
   }
-  TY_DEVICE void put_plain_pair(uint32_t token, Pair<int32_t> experts, Pair<float> of_experts) const {
-    static_cast<Pair<int32_t>*>(ids)[token] = experts;
-    reinterpret_cast<Pair<float>*>(weights)[token] = of_experts;
-  }
 
   TY_DEVICE void put(int64_t token, int32_t column, int32_t id, float weight) const {
     const int64_t at = token * columns + column;

@@ -33,9 +33,11 @@ class PackedRow {
 
   TY_DEVICE PackedRow(Thread& gpu, const Router<Logit>& router, const WeightRule& rule, Shared& /*unused*/,
                       const Logit* row, int /*thread*/)
-      : gpu_(gpu), router_(router), rule_(rule), row_(row), lane_(gpu.lane() % kLanes) {
-    rule_.weighting = Shape::kWeighting;  // known to the compiler
-  }
+      : gpu_(gpu),
+        router_(router),
+        rule_(router.rule(rule, Shape::kWeighting)),
+        row_(row),
+        lane_(gpu.lane() % kLanes) {}
 
   TY_DEVICE Chosen choose() {
     const Numbers numbers = load();

@@ -20,7 +20,7 @@ unsigned kinds_of(const Problem& problem) {
 // Whether a kernel with so many experts a lane serves the problem, size apart: those options that models
 // combine. Launcher::run_shape() compiles the same ones.
 bool suits(const tuning::GateShape& shape, const Problem& problem) {
-  if ((shape.serves & kinds_of(problem)) == 0) return false;
+  if ((shape.serves & kinds_of(problem)) == 0 || !has_small_stride(problem)) return false;
   const bool biased = problem.bias != nullptr;
   const bool grouped = problem.num_groups > 1;
   if (shape.lanes == 1) return !biased;

@@ -1,6 +1,6 @@
-// Scores by the device's own exponential and reciprocal: the same bits on every path of one device, and within
-// a few units in the last place of those of score.hpp, which are the same on every device. What is below the
-// normal numbers may be 0.
+// Scores by the device's own exponential and reciprocal: the same bits on every path of one device, and
+// within a few units in the last place of those of score.hpp, which are the same on every device. What is
+// below the normal numbers may be 0.
 #pragma once
 
 #include <limits>
@@ -64,9 +64,7 @@ class QuickScores {
   TY_DEVICE float exp_of_distance(float x, float highest) const {
     return quick_exp_of_distance(gpu_, x, highest);
   }
-  TY_DEVICE float sigmoid(float x) const {
-    return safe_quick_sigmoid<Logit>(gpu_, x == x ? x : -kInfinity);
-  }
+  TY_DEVICE float sigmoid(float x) const { return safe_quick_sigmoid<Logit>(gpu_, x == x ? x : -kInfinity); }
   TY_DEVICE float sqrt_softplus(float x) const { return ExactScores::sqrt_softplus(x); }
   // Of b up to 2^126. 0 where both are.
   TY_DEVICE float quotient(float a, float b) const {

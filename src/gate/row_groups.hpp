@@ -26,8 +26,8 @@ struct FourBest {
 TY_DEVICE FourBest both(TwoBest a, TwoBest b) {
   const float low = port::min(a.best, b.best);
   const float high = port::max(a.second, b.second);
-  return {{port::max(a.best, b.best), port::max(low, high), port::min(low, high),
-           port::min(a.second, b.second)}};
+  return {
+      {port::max(a.best, b.best), port::max(low, high), port::min(low, high), port::min(a.second, b.second)}};
 }
 
 TY_DEVICE TwoBest merged(TwoBest a, TwoBest b) {
@@ -73,8 +73,8 @@ TY_DEVICE GroupOfLane choose_group(Thread& gpu, const Router<Logit>& router, flo
   const int lane = gpu.lane() % kLanes;
   const int lanes = lanes_of_group<Shape>(router);
   // Zeros are equal, whatever their sign.
-  const int32_t value = order_of(
-      (router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(best, second) : best) + 0.0f);
+  const int32_t value =
+      order_of((router.group_score == TY_GATE_GROUP_TOP2 ? sum_of_two(best, second) : best) + 0.0f);
   int before = 0;
   if constexpr (Shape::kIsFull && kLanes <= 16) {
     const int group = lane / (kLanes / 8);

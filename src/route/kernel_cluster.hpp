@@ -113,9 +113,9 @@ struct ClusterRoute {
   TY_DEVICE gate::Chosen choose(Thread& gpu, S& shared, int slot, int64_t token) const {
     const int lane = gpu.lane() % Shape::kLanes;
     if (lane < kMaxK) shared.own_ids(slot * kMaxK + lane) = static_cast<uint16_t>(kNobody);
-    gate::RowOf<Thread, Shape, kTokensOfBlock> row(
-        gpu, router, rule, shared.row, router.row(token < router.num_tokens ? token : router.num_tokens - 1),
-        gpu.thread());
+    const int64_t existing = token < router.num_tokens ? token : router.num_tokens - 1;
+    gate::RowOf<Thread, Shape, kTokensOfBlock> row(gpu, router, rule, shared.row,
+                                                   router.row(static_cast<uint32_t>(existing)), gpu.thread());
     return row.choose();
   }
 

@@ -24,6 +24,7 @@ const char* foreign_to_one(const Problem& problem) {
   if (gate.logits_dtype == TY_FLOAT16) return "float16 logits";
   if (!by_logit && !by_sigmoid) return "this way to choose and weigh experts";
   if (!gate::loads_whole_chunks(gate, kItems)) return "rows or a bias that cannot be loaded 16 bytes at once";
+  if (!gate::has_small_stride(gate)) return "rows that lie too far apart";
   if (gate.num_shared_experts > 0) return "shared experts";
   if (gate.replicas != nullptr) return "replicas";
   if (problem.align.expert_map != nullptr) return "an expert map";
