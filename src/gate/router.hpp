@@ -72,6 +72,12 @@ struct Router {
     static_assert(kMaxExperts <= UINT16_MAX);
   }
 
+  // 0, which no compiler can know.
+  TY_DEVICE uint32_t zero() const {
+    static_assert(kMaxExperts < 1 << 13);
+    return static_cast<uint32_t>(num_experts) >> 13;
+  }
+
   TY_DEVICE const Logit* row(uint32_t token) const { return logits + uint64_t{token} * row_stride; }
 
   // The call's rule, read from here, of a way of weighing that is known to the compiler.

@@ -24,6 +24,9 @@ class Chunk {
     }
   }
 
+  // Of a 0 that the compiler does not know: is not used before another has been loaded.
+  TY_DEVICE void await(const Chunk& other, uint32_t zero) { words_.word[0] ^= other.words_.word[0] & zero; }
+
   TY_DEVICE void fill(T value) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) put(i, value);

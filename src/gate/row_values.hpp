@@ -45,6 +45,10 @@ class RowLoader {
     Logits logits[Shape::kChunks];
 #pragma unroll
     for (int c = 0; c < Shape::kChunks; ++c) logits[c] = load_logits(c);
+    if constexpr (Shape::kBiased && Shape::kChunks >= 4) {
+      // Or the compiler puts the last load off until the first have come, to have room for the bias.
+      logits[0].await(logits[Shape::kChunks - 1], router_.zero());
+    }
     Values values;
 #pragma unroll
     for (int c = 0; c < Shape::kChunks; ++c) {

@@ -164,14 +164,30 @@ TEST_P(GatePromises, FewNumbersAmongNothing) {
   }
 }
 
+std::string explanation(const std::string& device, const GateShape& shape) {
+  const ty_gate_args args = harness::gate_args(shape);
+  char text[500];
+  EXPECT_EQ(ty_gate_explain(device_id(device), &args, text, sizeof text), TY_OK) << ty_last_error();
+  return text;
+}
+
+// Kernels that count on strides of 32 bits are not chosen for rows that lie farther apart.
+TEST_P(GatePromises, RowsFarApart) {
+  if (device == "cpu") GTEST_SKIP() << "the CPU has one way";
+  for (GateShape shape : {deepseek_v3(100), GateShape{.tokens = 100, .experts = 8, .top_k = 2}}) {
+    for (const int64_t stride : {int64_t{0xfffffff0}, int64_t{1} << 32}) {
+      shape.row_stride = stride;
+      EXPECT_EQ(explanation(device, shape).find("for any shape") != std::string::npos, stride >> 32 != 0)
+          << stride;
+    }
+  }
+}
+
 // Large batches of 16-bit logits are sorted packed, unless a bias or groups are in the way.
 TEST_P(GatePromises, PacksSixteenBitLogits) {
   if (device == "cpu") GTEST_SKIP() << "the CPU has one way";
   const auto packs = [&](const GateShape& shape) {
-    const ty_gate_args args = harness::gate_args(shape);
-    char text[500];
-    EXPECT_EQ(ty_gate_explain(device_id(device), &args, text, sizeof text), TY_OK) << ty_last_error();
-    return std::string(text).find("packed and sorted") != std::string::npos;
+    return explanation(device, shape).find("packed and sorted") != std::string::npos;
   };
   GateShape shape{.tokens = 5000, .experts = 128, .top_k = 8, .dtype = TY_BFLOAT16};
   EXPECT_TRUE(packs(shape));
