@@ -96,12 +96,14 @@ class Launcher {
     using enum Selection;
     const Problem& problem = call.problem;
     const Weighting weighting = weighting_of(problem);
-    if (problem.num_groups > 1) {
+    if (problem.num_groups > 1 && problem.bias == nullptr) {
+      constexpr unsigned kMasked = sizeof(Logit) == 2 ? tuning::kMasked16 : tuning::kMasked32;
+      if constexpr ((kShape.serves & kMasked) != 0) {
+        return launch_lanes<LanesRow, Logit, kShape, kLogit, Grouping::kMasked, Weighting::kSoftmaxOfRow>(
+            call);
+      }
+    } else if (problem.num_groups > 1) {
       if constexpr ((kShape.serves & tuning::kGrouped) != 0) {
-        if (problem.bias == nullptr) {
-          return launch_lanes<LanesRow, Logit, kShape, kLogit, Grouping::kMasked, Weighting::kSoftmaxOfRow>(
-              call);
-        }
         if (problem.num_groups == 8 && problem.num_experts == kShape.lanes * kShape.items) {
           return launch_lanes<LanesRow, Logit, kShape, kSigmoid, Grouping::kEight, Weighting::kSigmoid>(call);
         }

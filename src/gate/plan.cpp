@@ -12,9 +12,12 @@ namespace {
 
 // What of GateShape::serves the problem may be served by.
 unsigned kinds_of(const Problem& problem) {
-  if (problem.num_groups > 1) return tuning::kGrouped;
-  const bool packs = problem.logits_dtype != TY_FLOAT32 && problem.bias == nullptr;
-  return packs ? tuning::kUngrouped | tuning::kPacked : tuning::kUngrouped;
+  const bool is_float32 = problem.logits_dtype == TY_FLOAT32;
+  if (problem.num_groups > 1) {
+    if (problem.bias != nullptr) return tuning::kGrouped;
+    return is_float32 ? tuning::kMasked32 : tuning::kMasked16;
+  }
+  return !is_float32 && problem.bias == nullptr ? tuning::kUngrouped | tuning::kPacked : tuning::kUngrouped;
 }
 
 // Whether a kernel with so many experts a lane serves the problem, size apart: those options that models
