@@ -73,7 +73,8 @@ class Backward {
       highest = -gate::kInfinity;
       for (const Chosen& each : chosen_) highest = each.logit > highest ? each.logit : highest;
     }
-    for (Chosen& each : chosen_) each.numerator = rule_.forward.numerator(gate::ExactScores{}, each.logit, highest);
+    for (Chosen& each : chosen_)
+      each.numerator = rule_.forward.numerator(gate::ExactScores{}, each.logit, highest);
     const float sum = row_.sum(top_k_, [&](size_t k) { return chosen_[k].numerator; });
     const float divisor = rule_.forward.divisor(sum, row_.total);
     const float dot = rule_.shared_grad(row_.sum(top_k_, [&](size_t k) {
