@@ -59,13 +59,14 @@ TY_DEVICE float quick_term(Thread& gpu, float x, float highest) {
 template <class Logit, class Thread>
 class QuickScores {
  public:
+  static constexpr bool kNanHasNone = true;
   explicit TY_DEVICE QuickScores(Thread& gpu) : gpu_(gpu) {}
 
   TY_DEVICE float exp_of_distance(float x, float highest) const {
     return quick_exp_of_distance(gpu_, x, highest);
   }
   TY_DEVICE float sigmoid(float x) const { return safe_quick_sigmoid<Logit>(gpu_, x == x ? x : -kInfinity); }
-  TY_DEVICE float sqrt_softplus(float x) const { return ExactScores::sqrt_softplus(x); }
+  TY_DEVICE float sqrt_softplus(float x) const { return x == x ? gate::sqrt_softplus(x) : 0; }
   // Of b up to 2^126. 0 where both are.
   TY_DEVICE float quotient(float a, float b) const {
     constexpr float kLowest = std::numeric_limits<float>::min();  // of those that have a reciprocal

@@ -33,8 +33,8 @@ inline bool loads_whole_chunks(const Problem& problem, int32_t items) {
 }
 
 // Of rows less than 2^32 logits apart. First all that a call needs which asks for nothing but ids and
-// weights: CUDA keeps a kernel's arguments in a cache of 64-byte lines, whose first has 48 bytes for them, and
-// a kernel that first reads another line at its end waits for it. Outputs and WeightRule have these, too.
+// weights: CUDA keeps a kernel's arguments in a cache of 64-byte lines, whose first has 48 bytes for them,
+// and a kernel that first reads another line at its end waits for it. Outputs and WeightRule have these, too.
 template <class Logit>
 struct Router {
   const Logit* logits;

@@ -74,13 +74,12 @@ TY_DEVICE float exp_of_distance(float x, float highest) {
   return x == -kInfinity ? 0.0f : power;
 }
 
-// What a WeightRule computes with, where the bits are to be the same on every device. NaN has a score of 0.
+// What a WeightRule computes with, where the bits are to be the same on every device. A NaN's sigmoid is 0.
 struct ExactScores {
-  static TY_DEVICE float exp_of_distance(float x, float highest) {
-    return x == x ? gate::exp_of_distance(x, highest) : 0;
-  }
+  static constexpr bool kNanHasNone = false;  // no score: 0
+  static TY_DEVICE float exp_of_distance(float x, float highest) { return gate::exp_of_distance(x, highest); }
   static TY_DEVICE float sigmoid(float x) { return gate::sigmoid(x == x ? x : -kInfinity); }
-  static TY_DEVICE float sqrt_softplus(float x) { return x == x ? gate::sqrt_softplus(x) : 0; }
+  static TY_DEVICE float sqrt_softplus(float x) { return gate::sqrt_softplus(x); }
   // 0 where b is. 0 has a division of its own, which takes longer.
   static TY_DEVICE float quotient(float a, float b) {
     const float quotient = (a > 0 ? a : 1.0f) / (b > 0 ? b : 1.0f);

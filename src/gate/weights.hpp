@@ -47,11 +47,11 @@ struct WeightRule {
   TY_DEVICE bool softmax_of_chosen() const { return weighting == Weighting::kSoftmaxOfChosen; }
   TY_DEVICE bool needs_row_total() const { return weighting == Weighting::kSoftmaxOfRow; }
 
-  // Of ExactScores or QuickScores, whose scores are 0 for NaN. `highest` is of the row or of the chosen, as
-  // above.
+  // Of ExactScores or QuickScores; 0 for NaN. `highest` is of the row or of the chosen, as above.
   template <class Scores>
   TY_DEVICE float numerator(const Scores& scores, float logit, float highest) const {
     if (weighting == Weighting::kSigmoid) return scores.sigmoid(logit);
+    if (!Scores::kNanHasNone && logit != logit) return 0;
     return weighting == Weighting::kSqrtSoftplus ? scores.sqrt_softplus(logit)
                                                  : scores.exp_of_distance(logit, highest);
   }
